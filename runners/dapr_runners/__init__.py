@@ -1,0 +1,7 @@
+"""Durable runners for LangGraph graphs and CrewAI crews on Dapr Workflow."""
+
+from dapr_runners.errors import DaprRunnersError
+
+__version__ = "0.1.0.dev0"
+
+__all__ = ["DaprRunnersError", "__version__"]

@@ -1,0 +1,291 @@
+"""Keys and values in a Dapr state store, with first-writer-wins creation.
+
+One gRPC channel serves threads and event loops alike: each operation has a blocking form and an
+``async`` twin with an ``a`` in front. The generated stubs of the ``dapr`` package are used rather
+than its ``DaprClient``, which blocks on an HTTP health check when it is made.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import grpc
+from dapr.proto import api_service_v1, api_v1, common_v1
+
+from dapr_runners.state.errors import (
+    SidecarUnreachableError,
+    StateStoreError,
+    UnauthorizedError,
+)
+
+_UNLIMITED = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
+_FIRST_WRITE = common_v1.StateOptions(
+    concurrency=common_v1.StateOptions.CONCURRENCY_FIRST_WRITE,
+    consistency=common_v1.StateOptions.CONSISTENCY_STRONG,
+)
+_BULK = 200
+"""Keys a bulk read asks for at once: daprd fetches them in parallel, so a call stays bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredValue:
+    """A value (bytes, never empty) and the ETag it was read with."""
+
+    value: bytes
+    etag: str
+
+
+class _Call(Protocol):
+    """A gRPC unary call: blocking when called, a future from ``future``."""
+
+    def __call__(self, request: Any, *, timeout: float | None, metadata: Any) -> Any: ...
+    def future(self, request: Any, *, timeout: float | None, metadata: Any) -> Any: ...
+
+
+def sidecar_address() -> str:
+    """``host:port`` of the sidecar's gRPC endpoint, from the same variables the Dapr SDK reads."""
+    endpoint = os.environ.get("DAPR_GRPC_ENDPOINT")
+    if endpoint:
+        return endpoint
+    host = os.environ.get("DAPR_RUNTIME_HOST", "127.0.0.1")
+    return f"{host}:{os.environ.get('DAPR_GRPC_PORT', '50001')}"
+
+
+class StateStore:
+    """A Dapr state store.
+
+    ``name`` is the component's name; ``address`` is ``host:port`` (default: as the Dapr SDK finds
+    it); ``api_token`` defaults to ``DAPR_API_TOKEN``; ``timeout`` is in seconds, a call.
+
+    Empty values are not storable: Dapr answers a missing key with an empty value.
+    """
+
+    def __init__(
+        self,
+        name: str = "statestore",
+        *,
+        address: str | None = None,
+        api_token: str | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        self.name = name
+        self.address = address or sidecar_address()
+        token = os.environ.get("DAPR_API_TOKEN") if api_token is None else api_token
+        self._metadata = (("dapr-api-token", token),) if token else ()
+        self._timeout = timeout
+        self._channel = _open_channel(self.address)
+        stub: Any = api_service_v1.DaprStub(self._channel)
+        self._get = cast(_Call, stub.GetState)
+        self._get_bulk = cast(_Call, stub.GetBulkState)
+        self._save = cast(_Call, stub.SaveState)
+        self._delete = cast(_Call, stub.DeleteState)
+        self._delete_bulk = cast(_Call, stub.DeleteBulkState)
+
+    def close(self) -> None:
+        """Close the channel. Operations after it fail."""
+        self._channel.close()
+
+    # -- reading
+
+    def get(self, key: str) -> bytes | None:
+        """The value of ``key``, or None."""
+        found = self.read(key)
+        return found.value if found else None
+
+    def read(self, key: str) -> StoredValue | None:
+        """The value and ETag of ``key``, or None."""
+        return _stored(self._ask(self._get, self._get_request(key)))
+
+    async def aget(self, key: str) -> bytes | None:
+        """Twin of :meth:`get`."""
+        found = await self.aread(key)
+        return found.value if found else None
+
+    async def aread(self, key: str) -> StoredValue | None:
+        """Twin of :meth:`read`."""
+        return _stored(await self._aask(self._get, self._get_request(key)))
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The values of those ``keys`` that exist."""
+        found: dict[str, bytes] = {}
+        for request in self._bulk_requests(keys):
+            found.update(self._bulk(self._ask(self._get_bulk, request)))
+        return found
+
+    async def aget_many(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Twin of :meth:`get_many`."""
+        found: dict[str, bytes] = {}
+        for request in self._bulk_requests(keys):
+            found.update(self._bulk(await self._aask(self._get_bulk, request)))
+        return found
+
+    # -- writing
+
+    def put(self, key: str, value: bytes) -> None:
+        """Write ``key``, whatever it holds."""
+        self.put_many({key: value})
+
+    async def aput(self, key: str, value: bytes) -> None:
+        """Twin of :meth:`put`."""
+        await self.aput_many({key: value})
+
+    def put_many(self, values: Mapping[str, bytes]) -> None:
+        """Write several keys in one call. Not a transaction: on an error some may be written."""
+        if values:
+            self._ask(self._save, self._save_request(values))
+
+    async def aput_many(self, values: Mapping[str, bytes]) -> None:
+        """Twin of :meth:`put_many`."""
+        if values:
+            await self._aask(self._save, self._save_request(values))
+
+    def create(self, key: str, value: bytes) -> bool:
+        """Write ``key`` if it does not exist. False if it does: the first writer has won."""
+        try:
+            self._ask(self._save, self._create_request(key, value))
+        except StateStoreError as error:
+            # A conflict is ABORTED on sqlite and INTERNAL on redis (shared/facts: measured on
+            # daprd 1.18.3), so the store is asked whether it is one.
+            if not error.may_be_conflict or self.get(key) is None:
+                raise
+            return False
+        return True
+
+    async def acreate(self, key: str, value: bytes) -> bool:
+        """Twin of :meth:`create`."""
+        try:
+            await self._aask(self._save, self._create_request(key, value))
+        except StateStoreError as error:
+            if not error.may_be_conflict or await self.aget(key) is None:
+                raise
+            return False
+        return True
+
+    def replace(self, key: str, value: bytes, etag: str) -> bool:
+        """Write ``key`` if its ETag still is ``etag``. False if somebody else wrote it first."""
+        try:
+            self._ask(self._save, self._create_request(key, value, etag))
+        except StateStoreError as error:
+            found = self.read(key) if error.may_be_conflict else None
+            if not error.may_be_conflict or (found is not None and found.etag == etag):
+                raise
+            return False
+        return True
+
+    async def areplace(self, key: str, value: bytes, etag: str) -> bool:
+        """Twin of :meth:`replace`."""
+        try:
+            await self._aask(self._save, self._create_request(key, value, etag))
+        except StateStoreError as error:
+            found = await self.aread(key) if error.may_be_conflict else None
+            if not error.may_be_conflict or (found is not None and found.etag == etag):
+                raise
+            return False
+        return True
+
+    def delete_many(self, keys: Iterable[str]) -> None:
+        """Delete the ``keys`` that exist."""
+        for request in self._delete_requests(keys):
+            self._ask(self._delete_bulk, request)
+
+    async def adelete_many(self, keys: Iterable[str]) -> None:
+        """Twin of :meth:`delete_many`."""
+        for request in self._delete_requests(keys):
+            await self._aask(self._delete_bulk, request)
+
+    # -- requests
+
+    def _get_request(self, key: str) -> Any:
+        return api_v1.GetStateRequest(store_name=self.name, key=key)
+
+    def _bulk_requests(self, keys: Sequence[str]) -> list[Any]:
+        return [
+            api_v1.GetBulkStateRequest(
+                store_name=self.name, keys=list(keys[start : start + _BULK]), parallelism=10
+            )
+            for start in range(0, len(keys), _BULK)
+        ]
+
+    def _bulk(self, response: Any) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        for item in response.items:
+            if item.error:
+                raise StateStoreError(
+                    store=self.name, status="UNKNOWN", detail=f"{item.key}: {item.error}"
+                )
+            if item.data:
+                found[item.key] = item.data
+        return found
+
+    def _save_request(self, values: Mapping[str, bytes]) -> Any:
+        states = [common_v1.StateItem(key=key, value=value) for key, value in values.items()]
+        return api_v1.SaveStateRequest(store_name=self.name, states=states)
+
+    def _create_request(self, key: str, value: bytes, etag: str | None = None) -> Any:
+        item = common_v1.StateItem(key=key, value=value, options=_FIRST_WRITE)
+        if etag is not None:
+            item.etag.value = etag
+        return api_v1.SaveStateRequest(store_name=self.name, states=[item])
+
+    def _delete_requests(self, keys: Iterable[str]) -> list[Any]:
+        wanted = list(keys)
+        return [
+            api_v1.DeleteBulkStateRequest(
+                store_name=self.name,
+                states=[common_v1.StateItem(key=key) for key in wanted[start : start + _BULK]],
+            )
+            for start in range(0, len(wanted), _BULK)
+        ]
+
+    # -- calls
+
+    def _ask(self, call: _Call, request: Any) -> Any:
+        try:
+            return call(request, timeout=self._timeout, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise self._failure(error) from error
+
+    async def _aask(self, call: _Call, request: Any) -> Any:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        answer = call.future(request, timeout=self._timeout, metadata=self._metadata)
+        answer.add_done_callback(lambda _: loop.call_soon_threadsafe(_settle, done))
+        try:
+            await done
+        except asyncio.CancelledError:
+            answer.cancel()
+            raise
+        try:
+            return answer.result()
+        except grpc.RpcError as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: grpc.RpcError) -> Exception:
+        status = cast(grpc.StatusCode, cast(Any, error).code())
+        detail = cast(str, cast(Any, error).details() or "")
+        if status is grpc.StatusCode.UNAVAILABLE:
+            return SidecarUnreachableError(address=self.address, detail=detail)
+        if status is grpc.StatusCode.UNAUTHENTICATED:
+            return UnauthorizedError(address=self.address)
+        return StateStoreError(store=self.name, status=status.name, detail=detail)
+
+
+def _stored(response: Any) -> StoredValue | None:
+    return StoredValue(response.data, response.etag) if response.data else None
+
+
+def _settle(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _open_channel(address: str) -> grpc.Channel:
+    for scheme in ("https://", "grpcs://"):
+        if address.startswith(scheme):
+            credentials = grpc.ssl_channel_credentials()
+            return grpc.secure_channel(address.removeprefix(scheme), credentials, _UNLIMITED)
+    for scheme in ("http://", "grpc://"):
+        address = address.removeprefix(scheme)
+    return grpc.insecure_channel(address, _UNLIMITED)

@@ -1,0 +1,60 @@
+"""What can go wrong with state: the sidecar, the store, a value, a record."""
+
+from dataclasses import dataclass
+
+from dapr_runners.errors import DaprRunnersError
+
+
+@dataclass(eq=False)
+class SidecarUnreachableError(DaprRunnersError):
+    """No Dapr sidecar answers at {address} ({detail}), so nothing can run. Start the program with
+    `dapr-runners run -- python app.py` or `dapr run --app-id NAME -- python app.py`, or point
+    DAPR_GRPC_PORT at the sidecar's gRPC port."""
+
+    address: str
+    detail: str
+
+
+@dataclass(eq=False)
+class UnauthorizedError(DaprRunnersError):
+    """The Dapr sidecar at {address} refused the API token, so nothing can run. Set DAPR_API_TOKEN
+    in this process to the token the sidecar was started with."""
+
+    address: str
+
+
+@dataclass(eq=False)
+class StateStoreError(DaprRunnersError):
+    """The state store component {store!r} answered {status}: {detail}. What was being written is
+    not recorded. Check that the component exists in the sidecar's resources path and works."""
+
+    store: str
+    status: str
+    detail: str
+
+    @property
+    def may_be_conflict(self) -> bool:
+        """Whether this may be a lost race for a key rather than a fault."""
+        return self.status in ("ABORTED", "INTERNAL", "FAILED_PRECONDITION")
+
+
+@dataclass(eq=False)
+class UnstorableValueError(DaprRunnersError):
+    """{where} holds {what} of type {type_name}, which cannot be stored exactly: {reason}. The step
+    was not recorded and nothing was lost. {remedy}"""
+
+    where: str
+    what: str
+    type_name: str
+    reason: str
+    remedy: str
+
+
+@dataclass(eq=False)
+class CorruptRecordError(DaprRunnersError):
+    """The record {key!r} cannot be read back: {reason}. The run that needs it cannot go on, and
+    guessing would change its result. Restore the state store from a backup, or purge the run and
+    start it again."""
+
+    key: str
+    reason: str
