@@ -1,8 +1,12 @@
 """What outlives a process: keys and values in a Dapr state store, and the codec for them."""
 
+from dapr_runners.state._allow import AllowList
+from dapr_runners.state._codec import Codec, Extension
+from dapr_runners.state._exceptions import describe_traceback
 from dapr_runners.state._store import StateStore, StoredValue, sidecar_address
 from dapr_runners.state.errors import (
     CorruptRecordError,
+    RemoteError,
     SidecarUnreachableError,
     StateStoreError,
     UnauthorizedError,
@@ -10,12 +14,17 @@ from dapr_runners.state.errors import (
 )
 
 __all__ = [
+    "AllowList",
+    "Codec",
     "CorruptRecordError",
+    "Extension",
+    "RemoteError",
     "SidecarUnreachableError",
     "StateStore",
     "StateStoreError",
     "StoredValue",
     "UnauthorizedError",
     "UnstorableValueError",
+    "describe_traceback",
     "sidecar_address",
 ]

@@ -40,11 +40,11 @@ class StateStoreError(DaprRunnersError):
 
 @dataclass(eq=False)
 class UnstorableValueError(DaprRunnersError):
-    """{where} holds {what} of type {type_name}, which cannot be stored exactly: {reason}. The step
-    was not recorded and nothing was lost. {remedy}"""
+    """{where} is a {type_name}, which cannot be stored: {reason}. A value that could not be read
+    back with its exact type is refused before anything is written, so this step is not recorded.
+    {remedy}"""
 
     where: str
-    what: str
     type_name: str
     reason: str
     remedy: str
@@ -58,3 +58,12 @@ class CorruptRecordError(DaprRunnersError):
 
     key: str
     reason: str
+
+
+@dataclass(eq=False)
+class RemoteError(DaprRunnersError):
+    """{type_name}: {detail} (The error was raised in another process; this one has not imported
+    its class, or cannot make it.)"""
+
+    type_name: str
+    detail: str

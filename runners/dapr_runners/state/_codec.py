@@ -1,0 +1,255 @@
+"""Values to bytes and back, with every type exact, and without pickle.
+
+**What is trusted.** Whoever can write to the state store must not get code run. So a record never
+names a function to call. It names classes, which are rebuilt only if the program's ``AllowList``
+has them (exceptions: if the program has imported them), by the ``__new__`` of a built-in type and
+by setting attributes: no constructor, property or ``__reduce__`` of the class runs, and no module
+is imported. A writer of the store can still choose the values of the fields of allowed classes.
+Records are checked against accidental change, but not signed and not encrypted: a ``SecretStr`` is
+stored in clear.
+
+**What is not kept.** That two places of a value hold the same object: each gets its own.
+"""
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from ormsgpack import Ext
+
+from dapr_runners.state import _builtin_types, _enums, _exceptions, _pydantic, _times
+from dapr_runners.state._allow import AllowList
+from dapr_runners.state._classes import name_of
+from dapr_runners.state._instances import kind_of
+from dapr_runners.state._paths import cycle_in, path_to
+from dapr_runners.state._refusals import refusal
+from dapr_runners.state._wire import (
+    Code,
+    Decoder,
+    Encoder,
+    Kind,
+    Malformed,
+    Reader,
+    Unstorable,
+    Writer,
+    expect,
+)
+from dapr_runners.state.errors import CorruptRecordError, UnstorableValueError
+
+T = TypeVar("T")
+
+_VERSION = 1
+_CHECKSUM = 4  # bytes of CRC-32 after the version
+
+
+@dataclass(frozen=True, slots=True)
+class Extension(Generic[T]):
+    """How the instances of one more type are stored.
+
+    ``encode`` gives a value the codec can store, and ``decode`` an equal instance from it. ``name``
+    stands for the extension in records and must never change. With ``subclasses``, instances of
+    subclasses of ``type`` are given to ``encode`` too, and ``decode`` must give the subclass back.
+    """
+
+    type: type[T]
+    name: str
+    encode: Callable[[T], object]
+    decode: Callable[[Any], T]
+    subclasses: bool = False
+
+
+class Codec:
+    """Values to bytes and back, with every type exact.
+
+    ``allow``: the classes that may be rebuilt; ``extensions``: how further types are stored, first
+    match first. Threads may share a codec.
+    """
+
+    def __init__(self, allow: AllowList, *, extensions: Sequence[Extension[Any]] = ()) -> None:
+        self.allow = allow
+        self._extensions = tuple(extensions)
+        self._named = {extension.name: extension for extension in self._extensions}
+        if len(self._named) != len(self._extensions):
+            raise ValueError(
+                "Two extensions have the same name: records could not tell them apart."
+            )
+        self._encoders = _Encoders(self._find_encoder)
+        self._encoders.update(_builtin_types.ENCODERS)
+        self._encoders.update(_times.ENCODERS)
+        for extension in reversed(self._extensions):
+            self._encoders[extension.type] = _extension_encoder(extension)
+        self._decoders = _Decoders(
+            {
+                **_builtin_types.DECODERS,
+                **_times.DECODERS,
+                Code.INSTANCE: self._decode_instance,
+                Code.ENUM: _enums.enum_decoder(self._find_class),
+                Code.TYPE: self._decode_type,
+                Code.EXCEPTION: _exceptions.exception_decoder(self._find_exception),
+                Code.URL: _pydantic.decode_url,
+                Code.EXTENSION: self._decode_extension,
+            }
+        )
+        self._kinds: dict[str, Kind] = {}
+
+    def encode(self, value: object, where: str = "value") -> bytes:
+        """The bytes of ``value``. Equal plain values give equal bytes.
+
+        Raises :class:`UnstorableValueError` if :meth:`decode` could not give back a value of the
+        same types; it names the culprit as a path that starts with ``where``.
+        """
+        writer = Writer(self._encoders)
+        try:
+            body = writer.pack(value)
+        except Unstorable as failure:
+            raise _error(failure, value, writer.trail, where) from failure.__cause__
+        checksum = zlib.crc32(body).to_bytes(_CHECKSUM, "big")
+        return b"".join((bytes((_VERSION,)), checksum, body))
+
+    def decode(self, data: bytes, key: str = "value") -> Any:
+        """The value :meth:`encode` made ``data`` from.
+
+        Raises :class:`CorruptRecordError` with ``key`` if ``data`` is anything else, or holds an
+        instance of a class that is not allowed here.
+        """
+        if data[:1] != bytes((_VERSION,)):
+            raise CorruptRecordError(key, _not_this_version(data))
+        body = data[1 + _CHECKSUM :]
+        if zlib.crc32(body).to_bytes(_CHECKSUM, "big") != data[1 : 1 + _CHECKSUM]:
+            raise CorruptRecordError(key, "its checksum is wrong: bytes were changed or lost")
+        try:
+            return Reader(self._decoders).unpack(body)
+        except Malformed as error:
+            raise CorruptRecordError(key, str(error)) from error
+        except Exception as error:
+            raise CorruptRecordError(key, f"{type(error).__name__}: {error}") from error
+
+    # -- encoding
+
+    def _find_encoder(self, cls: type) -> Encoder:
+        for extension in self._extensions:
+            if extension.subclasses and issubclass(cls, extension.type):
+                return self._remember(cls, _extension_encoder(extension))
+        if issubclass(cls, type):
+            return self._remember(cls, self._encode_type)
+        if issubclass(cls, BaseException):
+            return self._remember(cls, _exceptions.encode_exception)
+        if _pydantic.is_url(cls):
+            return self._remember(cls, _pydantic.encode_url)
+        if self.allow.allows(cls):
+            if issubclass(cls, _enums.Enum):
+                return self._remember(cls, _enums.enum_encoder(cls))
+            kind = kind_of(cls)
+            if kind is not None:
+                return self._remember(cls, _instance_encoder(name_of(cls), kind))
+        return self._refuse
+
+    def _remember(self, cls: type, encoder: Encoder) -> Encoder:
+        self._encoders[cls] = encoder
+        return encoder
+
+    def _refuse(self, value: object, writer: Writer) -> Ext:
+        raise refusal(value)
+
+    def _encode_type(self, value: type, writer: Writer) -> Ext:
+        if not self.allow.allows(value) and self._find_exception(name_of(value)) is not value:
+            raise refusal(value)
+        return Ext(Code.TYPE, name_of(value).encode())
+
+    # -- decoding
+
+    def _find_class(self, name: str) -> type:
+        cls = self.allow.find(name)
+        if cls is None:
+            shown = name.replace(":", ".")
+            raise Malformed(
+                f"it holds a {shown}, which is not a class this runner may rebuild. If it is yours,"
+                f" import its module before the runner starts, and pass allow_types=[{shown}] to it"
+            )
+        return cls
+
+    def _find_exception(self, name: str) -> type | None:
+        return self.allow.find_exception(name)
+
+    def _decode_instance(self, data: bytes, reader: Reader) -> object:
+        name, *parts = reader.unpack_list(data)
+        kind = self._kinds.get(name)
+        if kind is None:
+            kind = kind_of(self._find_class(expect(str, name)))
+            if kind is None:
+                raise Malformed(f"a {name} is not an object that can be rebuilt")
+            self._kinds[name] = kind
+        return kind.give(parts)
+
+    def _decode_type(self, data: bytes, reader: Reader) -> type:
+        name = data.decode()
+        return self._find_exception(name) or self._find_class(name)
+
+    def _decode_extension(self, data: bytes, reader: Reader) -> object:
+        name, structure = reader.unpack_list(data, 2)
+        extension = self._named.get(name)
+        if extension is None:
+            raise Malformed(f"it was written with the extension {name!r}, which is not in use here")
+        value = extension.decode(structure)
+        if not isinstance(value, extension.type):
+            raise Malformed(f"the extension {name!r} gave a {type(value).__qualname__}")
+        return value
+
+
+class _Encoders(dict[type, Encoder]):
+    """The encoder of any type; those not in it yet are asked for."""
+
+    def __init__(self, find: Callable[[type], Encoder]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, cls: type) -> Encoder:
+        return self._find(cls)
+
+
+class _Decoders(dict[int, Decoder]):
+    def __missing__(self, code: int) -> Decoder:
+        raise Malformed(f"it holds a value of the unknown kind {code}")
+
+
+def _instance_encoder(name: str, kind: Kind) -> Encoder:
+    take = kind.take
+
+    def encode(value: object, writer: Writer) -> Ext:
+        return Ext(Code.INSTANCE, writer.pack([name, *take(value)]))
+
+    return encode
+
+
+def _extension_encoder(extension: Extension[Any]) -> Encoder:
+    def encode(value: object, writer: Writer) -> Ext:
+        return Ext(Code.EXTENSION, writer.pack([extension.name, extension.encode(value)]))
+
+    return encode
+
+
+def _error(
+    failure: Unstorable, root: object, trail: Sequence[object], where: str
+) -> UnstorableValueError:
+    chain = [*reversed(trail), failure.value]
+    try:
+        where = cycle_in(root, where) if failure.is_nesting else path_to(root, chain, where)
+    except Exception:
+        where = f"something in {where}"
+    cls = type(failure.value)
+    return UnstorableValueError(
+        where=where,
+        type_name=f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins."),
+        reason=failure.reason,
+        remedy=failure.remedy,
+    )
+
+
+def _not_this_version(data: bytes) -> str:
+    if not data:
+        return "it is empty"
+    return (
+        f"it has format version {data[0]}, and this release of dapr-runners reads version"
+        f" {_VERSION}: it was written by another release, or is not a record"
+    )

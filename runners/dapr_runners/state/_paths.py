@@ -1,0 +1,88 @@
+"""Where inside a value something is, for messages: ``state['items'][3].frame``."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+_PLAIN = (dict, list)
+
+
+def path_to(root: object, chain: Sequence[object], where: str) -> str:
+    """``where`` with the steps from ``root`` through each object of ``chain`` to the last. A step
+    that cannot be found, as the object was made on the way, is left out."""
+    for target in chain:
+        where += _step(root, target, 0) or ""
+        root = target
+    return where
+
+
+def cycle_in(root: object, where: str) -> str:
+    """The path at which ``root`` comes to contain itself; ``where`` if it does not."""
+    return _cycle(root, where, set()) or where
+
+
+def _step(holder: object, target: object, depth: int) -> str | None:
+    """How to get from ``holder`` to ``target`` inside it, through plain lists and dicts."""
+    if holder is target:
+        return ""
+    for label, child in _children(holder):
+        if child is target:
+            return label
+        if type(child) in _PLAIN and depth < 255:
+            below = _step(child, target, depth + 1)
+            if below is not None:
+                return label + below
+    return None
+
+
+def _cycle(value: object, where: str, above: set[int]) -> str | None:
+    if isinstance(value, str | bytes | int | float):
+        return None
+    if id(value) in above:
+        return where
+    if len(above) > 400:
+        return None
+    above.add(id(value))
+    for label, child in _children(value):
+        found = _cycle(child, where + label, above)
+        if found is not None:
+            return found
+    above.discard(id(value))
+    return None
+
+
+def _children(value: Any) -> Iterator[tuple[str, object]]:
+    """What ``value`` holds directly, with how to get there."""
+    if isinstance(value, Mapping):
+        for key, item in cast("Mapping[Any, Any]", value).items():
+            yield f"[{_short(key)}]", item
+            if type(key) is not str:
+                yield f" key {_short(key)}", key
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        for name, item in zip(cast(Any, value)._fields, cast(Any, value), strict=False):
+            yield f".{name}", item
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | range):
+        for index, item in enumerate(cast("Sequence[Any]", value)):
+            yield f"[{index}]", item
+    elif isinstance(value, set | frozenset):
+        for item in cast("set[Any]", value):
+            yield f" member {_short(item)}", item
+    if isinstance(value, BaseException):
+        for index, item in enumerate(value.args):
+            yield f".args[{index}]", item
+    for holder in ("__dict__", "__pydantic_extra__", "__pydantic_private__"):
+        attributes = getattr(value, holder, None)
+        if isinstance(attributes, dict):
+            for name, item in cast("dict[Any, Any]", attributes).items():
+                yield f".{name}", item
+    for base in type(value).__mro__:
+        for name in vars(base).get("__slots__", ()):
+            if hasattr(value, name):
+                yield f".{name}", getattr(value, name)
+
+
+def _short(value: object) -> str:
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 40 else f"{text[:37]}..."

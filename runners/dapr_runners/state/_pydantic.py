@@ -1,0 +1,78 @@
+"""How pydantic v2 models and URLs are packed, and rebuilt without validation.
+
+pydantic is not imported here: a model's class can only be known if the program imported it.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ormsgpack import Ext
+
+from dapr_runners.state._attributes import cached_properties
+from dapr_runners.state._wire import Code, Kind, Malformed, Reader, Writer, expect
+
+
+def model_kind(cls: Any) -> Kind:
+    """How instances of the pydantic v2 model ``cls`` are stored: fields, which of them were set,
+    extra fields and private attributes, each as it is."""
+    skipped = cached_properties(cls) - cls.__pydantic_fields__.keys()
+    names = cls.__pydantic_fields__.keys()
+    new, set_attribute = object.__new__, object.__setattr__
+
+    def take(model: Any) -> list[Any]:
+        values = model.__dict__
+        if skipped and not skipped.isdisjoint(values):
+            values = {k: v for k, v in values.items() if k not in skipped}
+        return [
+            values,
+            sorted(model.__pydantic_fields_set__),
+            model.__pydantic_extra__,
+            model.__pydantic_private__,
+        ]
+
+    def give(parts: list[Any]) -> object:
+        values, fields_set, extra, private = parts
+        if type(values) is not dict or type(fields_set) is not list:
+            raise Malformed(f"the fields of a {cls.__qualname__} are not fields")
+        if not names <= values.keys():
+            values = _defaults(cls, values) | values
+        model = new(cls)
+        set_attribute(model, "__dict__", values)
+        set_attribute(model, "__pydantic_fields_set__", set(fields_set))
+        set_attribute(model, "__pydantic_extra__", extra)
+        set_attribute(model, "__pydantic_private__", private)
+        return model
+
+    return Kind(take, give)
+
+
+def _defaults(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults of fields that a record written before they existed lacks."""
+    return {
+        name: field.get_default(call_default_factory=True)
+        for name, field in cls.__pydantic_fields__.items()
+        if name not in values
+        and not field.is_required()
+        and not getattr(field, "default_factory_takes_validated_data", False)
+    }
+
+
+def is_url(cls: type) -> bool:
+    """Whether ``cls`` is one of the two URL types of pydantic_core."""
+    return cls.__module__ == "pydantic_core._pydantic_core" and cls.__name__ in _URLS
+
+
+_URLS = ("Url", "MultiHostUrl")
+
+
+def encode_url(value: Any, writer: Writer) -> Ext:
+    return Ext(Code.URL, writer.pack([type(value).__name__, str(value)]))
+
+
+def decode_url(data: bytes, reader: Reader) -> Any:
+    name, text = reader.unpack_list(data, 2)
+    core = sys.modules.get("pydantic_core._pydantic_core")
+    if name not in _URLS or core is None:
+        raise Malformed(f"pydantic has no URL type {name!r} in this process")
+    return getattr(core, name)(expect(str, text))
