@@ -1,0 +1,82 @@
+"""Dapr resource files, as far as the embedded sidecar cares: which state stores there are."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from dapr_runners.sidecar.errors import ResourceFileError
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A state store; ``actors`` says whether workflows are kept in it."""
+
+    name: str
+    actors: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """The state stores by name."""
+
+    stores: Mapping[str, Store]
+
+    @property
+    def actor_store(self) -> Store | None:
+        """Where workflows are kept."""
+        return next((store for store in self.stores.values() if store.actors), None)
+
+
+DEFAULT = Components({"statestore": Store("statestore", actors=True)})
+
+
+def load_components(directory: Path | None, app_id: str) -> Components:
+    """The components declared in ``directory``; without one, a single ``statestore``.
+
+    Whatever type a state store is declared with, its data is kept in the embedded database: the
+    names and the actor flag are what a program can tell apart.
+    """
+    if directory is None:
+        return DEFAULT
+    if not directory.is_dir():
+        raise ResourceFileError(path=str(directory), reason="it is not a directory")
+    stores: dict[str, Store] = {}
+    for path in sorted(directory.iterdir()):
+        if path.suffix in (".yaml", ".yml"):
+            for store in _stores(path, app_id):
+                if store.name in stores:
+                    raise ResourceFileError(
+                        path=str(path), reason=f"a second component is named {store.name!r}"
+                    )
+                stores[store.name] = store
+    return Components(stores)
+
+
+def load_documents(path: Path) -> list[dict[str, Any]]:
+    """The YAML documents in a file."""
+    try:
+        documents = list(cast(Any, yaml).safe_load_all(path.read_text("utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ResourceFileError(path=str(path), reason=str(error)) from error
+    return [document for document in documents if isinstance(document, dict)]
+
+
+def _stores(path: Path, app_id: str) -> Iterator[Store]:
+    for document in load_documents(path):
+        if document.get("kind") != "Component":
+            continue
+        scopes = document.get("scopes") or []
+        if scopes and app_id not in scopes:
+            continue
+        try:
+            name = str(document["metadata"]["name"])
+            kind = str(document["spec"]["type"])
+            entries = document["spec"].get("metadata") or []
+            metadata = {str(entry["name"]): str(entry.get("value", "")) for entry in entries}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ResourceFileError(path=str(path), reason=f"a component lacks {error}") from error
+        if kind.startswith("state."):
+            yield Store(name, metadata.get("actorStateStore", "").lower() == "true")

@@ -1,0 +1,193 @@
+"""The SQLite file: one writer that commits in groups, and a reader that never waits for it.
+
+Changes are applied on the event loop and committed on a thread, so that a slow disk holds up
+nobody but those who wait for that very commit. Whatever arrives while a commit is under way
+shares the next one: throughput does not depend on how long the disk takes.
+"""
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dapr_runners.sidecar._file_lock import FileLock
+from dapr_runners.sidecar.errors import DatabaseInUseError, ForeignDatabaseError
+
+_APPLICATION_ID = 0x64617072  # "dapr"
+_SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE instances (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, status INTEGER NOT NULL, execution_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL, start_at INTEGER, started_at INTEGER, completed_at INTEGER,
+    parent_id TEXT, parent_task INTEGER, parent_name TEXT, parent_execution TEXT,
+    custom_status TEXT
+) WITHOUT ROWID;
+CREATE TABLE payloads (id TEXT PRIMARY KEY, input TEXT, output TEXT, failure BLOB);
+CREATE TABLE history (
+    nr INTEGER PRIMARY KEY, id TEXT NOT NULL, at INTEGER NOT NULL, events BLOB NOT NULL
+);
+CREATE INDEX history_by_id ON history (id);
+CREATE TABLE inbox (nr INTEGER PRIMARY KEY, id TEXT NOT NULL, event BLOB NOT NULL);
+CREATE INDEX inbox_by_id ON inbox (id);
+CREATE TABLE tasks (id TEXT, task INTEGER, history INTEGER NOT NULL, PRIMARY KEY (id, task))
+    WITHOUT ROWID;
+CREATE TABLE timers (
+    id TEXT, timer INTEGER, fire_at INTEGER NOT NULL, event TEXT, PRIMARY KEY (id, timer)
+) WITHOUT ROWID;
+CREATE TABLE state (
+    store TEXT, key TEXT, value BLOB NOT NULL, etag TEXT NOT NULL, expires_at INTEGER,
+    PRIMARY KEY (store, key)
+);
+CREATE INDEX state_by_expiry ON state (expires_at) WHERE expires_at IS NOT NULL;
+"""
+
+Change = Callable[[sqlite3.Connection], Any]
+"""What to do to the database. One that raises must have written nothing."""
+
+
+@dataclass(slots=True)
+class _Write:
+    change: Change
+    committed: Callable[[Any, Exception | None], None]
+    result: Any = None
+    error: Exception | None = None
+
+
+class Database:
+    """Opens or creates the file at ``path`` and holds it until :meth:`close`.
+
+    ``failed`` is called once when the disk refuses a commit: what memory holds is then no longer
+    what the file holds, and the process has to end.
+    """
+
+    def __init__(self, path: Path, failed: Callable[[Exception], None]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(path.with_name(path.name + ".lock"))
+        if not self._lock.acquire():
+            raise DatabaseInUseError(database=str(path))
+        self._failed = failed
+        self._writer = _connect(path)
+        _prepare(self._writer, path)
+        self.reader = _connect(path)
+        self.reader.execute("PRAGMA query_only = ON")
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[_Write] = []
+        self._busy = False
+        self._commits: queue.SimpleQueue[list[_Write] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._commit_groups, name="commit", daemon=True)
+        self._thread.start()
+
+    def submit(self, change: Change, committed: Callable[[Any, Exception | None], None]) -> None:
+        """Apply ``change`` in the next group; ``committed`` learns of it once it is durable.
+
+        Changes are applied, and their callbacks called, in the order of submission.
+        """
+        self._waiting.append(_Write(change, committed))
+        if not self._busy:
+            self._busy = True
+            self._loop.call_soon(self._apply)
+
+    async def write(self, change: Change) -> Any:
+        """Apply ``change`` and return its result once it is durable."""
+        done: asyncio.Future[Any] = self._loop.create_future()
+
+        def committed(result: Any, error: Exception | None) -> None:
+            if done.done():
+                return
+            if error is None:
+                done.set_result(result)
+            else:
+                done.set_exception(error)
+
+        self.submit(change, committed)
+        return await done
+
+    async def close(self) -> None:
+        """Commit what waits, then let go of the file."""
+        if self._thread.is_alive():
+            with contextlib.suppress(Exception):
+                await self.write(lambda _: None)
+            self._commits.put(None)
+            self._thread.join()
+        self.reader.close()
+        self._writer.close()
+        self._lock.release()
+
+    def _apply(self) -> None:
+        group, self._waiting = self._waiting, []
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            for write in group:
+                try:
+                    write.result = write.change(self._writer)
+                except sqlite3.Error:
+                    raise
+                except Exception as error:
+                    write.error = error
+        except sqlite3.Error as error:
+            self._give_up(group, error)
+            return
+        self._commits.put(group)
+
+    def _commit_groups(self) -> None:
+        while (group := self._commits.get()) is not None:
+            error: Exception | None = None
+            try:
+                self._writer.execute("COMMIT")
+            except sqlite3.Error as failure:
+                error = failure
+            # The loop is closed when the process is on its way out: nobody is left to tell.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._finish, group, error)
+
+    def _finish(self, group: list[_Write], error: Exception | None) -> None:
+        if error is not None:
+            self._give_up(group, error)
+            return
+        # The next group first: its commit then runs while this one's callbacks do.
+        if self._waiting:
+            self._apply()
+        else:
+            self._busy = False
+        for write in group:
+            write.committed(write.result, write.error)
+
+    def _give_up(self, group: list[_Write], error: Exception) -> None:
+        lost, self._waiting = group + self._waiting, []
+        for write in lost:
+            write.committed(None, error)
+        self._failed(error)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # check_same_thread: the writer moves between the loop and the commit thread, never at once.
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA busy_timeout = 5000")
+    return db
+
+
+def _prepare(db: sqlite3.Connection, path: Path) -> None:
+    try:
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (schema,) = db.execute("PRAGMA user_version").fetchone()
+        empty = db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    except sqlite3.DatabaseError as error:
+        raise ForeignDatabaseError(database=str(path), reason=str(error)) from error
+    if not empty and application != _APPLICATION_ID:
+        raise ForeignDatabaseError(database=str(path), reason="it has other tables")
+    if not empty and schema != _SCHEMA_VERSION:
+        reason = f"its layout is version {schema}, this is version {_SCHEMA_VERSION}"
+        raise ForeignDatabaseError(database=str(path), reason=reason)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA wal_autocheckpoint = 4000")
+    if empty:
+        db.executescript(
+            f"BEGIN; {_SCHEMA} PRAGMA application_id = {_APPLICATION_ID};"
+            f"PRAGMA user_version = {_SCHEMA_VERSION}; COMMIT;"
+        )

@@ -1,0 +1,341 @@
+"""Carry out what a worker's answer to a turn asks for, in one transaction."""
+
+import time
+import uuid
+from dataclasses import replace
+
+from dapr_runners.sidecar._engine import START_TIMER, Engine
+from dapr_runners.sidecar._instance import (
+    COMPLETED,
+    PENDING,
+    RUNNING,
+    SUSPENDED,
+    Instance,
+    Parent,
+    Turn,
+    View,
+    event,
+    nanoseconds,
+    text,
+    timestamp,
+    unwrap,
+)
+from dapr_runners.sidecar._protos import pb
+from dapr_runners.sidecar._storage import StoredTask, Transaction
+from dapr_runners.sidecar._timers import Timer
+from dapr_runners.sidecar._turns import Effects, record_version
+
+_NOT_COMPLETED = "orchestration has not yet completed"
+
+
+class AlreadyExistsError(Exception):
+    """The id belongs to an instance that may not be replaced."""
+
+
+def apply(
+    engine: Engine,
+    instance: Instance,
+    turn: Turn,
+    response: pb.WorkflowResponse,
+    effects: Effects,
+) -> Transaction:
+    """The transaction that carries out ``effects``."""
+    transaction = Transaction()
+    transaction.consume(instance.id, turn.arrivals)
+    transaction.after.extend(a.applied for a in turn.arrivals if a.applied is not None)
+    record_version(instance, turn, response)
+    before = instance.view
+    view = replace(
+        before,
+        updated_at=time.time_ns(),
+        started_at=before.started_at or nanoseconds(turn.events[0].timestamp),
+        custom_status=unwrap(response, "customStatus"),
+    )
+    if effects.restart is not None:
+        _continue_as_new(engine, instance, view, effects.restart, transaction)
+        return transaction
+    nr = engine.next_history_nr()
+    events = turn.events + effects.events
+    transaction.append(instance.id, nr, view.updated_at, events)
+    engine.ledger.extend(instance, events)
+    if effects.completion is not None:
+        _complete(engine, instance, view, turn, effects.completion, transaction)
+    else:
+        instance.view = replace(view, status=SUSPENDED if instance.suspended else RUNNING)
+        if _columns(instance.view) != _columns(before):
+            transaction.update(instance.view)
+        _cancel_guards(engine, instance, turn, transaction)
+        _schedule(engine, instance, nr, effects, transaction)
+    transaction.touch(instance, instance.view)
+    engine.wake(instance)
+    return transaction
+
+
+def create(engine: Engine, start: pb.HistoryEvent, transaction: Transaction) -> None:
+    """A new instance from its first event; raises :class:`AlreadyExistsError`."""
+    started = start.executionStarted
+    instance_id = started.workflowInstance.instanceId
+    existing = engine.ledger.find(instance_id)
+    parent = _parent(started)
+    if existing is not None:
+        if not existing.terminal:
+            if parent is not None and existing.view.parent == parent:
+                return
+            raise AlreadyExistsError(f"an active workflow with ID '{instance_id}' already exists")
+        if active := _active_child(engine, existing):
+            raise AlreadyExistsError(f"cannot recreate workflow with ID '{instance_id}': {active}")
+        erase(engine, existing, transaction)
+    start_at = None
+    if started.HasField("scheduledStartTimestamp"):
+        start_at = nanoseconds(started.scheduledStartTimestamp)
+    now = nanoseconds(start.timestamp)
+    view = View(
+        id=instance_id,
+        name=started.name,
+        status=PENDING,
+        execution_id=started.workflowInstance.executionId.value,
+        created_at=now,
+        updated_at=now,
+        start_at=start_at,
+        parent=parent,
+        input=unwrap(started, "input"),
+    )
+    instance = Instance(view, history=[])
+    transaction.create(view)
+    engine.ledger.add(instance, transaction)
+    if start_at is not None and start_at > now:
+        engine.timers.add(instance_id, START_TIMER, Timer(start_at, None))
+    engine.arrive(instance, start, transaction)
+
+
+def erase(engine: Engine, instance: Instance, transaction: Transaction) -> None:
+    """Leave nothing of an instance: in memory at once, in the file by ``transaction``."""
+    engine.end(instance, transaction)
+    transaction.drop(instance.id, "instances", "payloads", "history")
+    engine.ledger.drop_history(instance)
+    instance.gone = True
+    engine.ledger.bury(instance, transaction)
+
+
+def children(engine: Engine, instance: Instance) -> list[Instance]:
+    """The child workflows its history tells of, those that still exist."""
+    ids = dict.fromkeys(
+        happened.childWorkflowInstanceCreated.instanceId
+        for happened in engine.ledger.history(instance)
+        if happened.HasField("childWorkflowInstanceCreated")
+    )
+    found = (engine.ledger.find(instance_id) for instance_id in ids)
+    return [child for child in found if child is not None]
+
+
+def _active_child(engine: Engine, instance: Instance) -> str | None:
+    """Why the instances below this one do not allow its id to be used again."""
+    for child in children(engine, instance):
+        below = _active_child(engine, child) if child.terminal else _NOT_COMPLETED
+        if below:
+            return f"child workflow '{child.id}': {below}"
+    return None
+
+
+def _parent(started: pb.ExecutionStartedEvent) -> Parent | None:
+    if not started.HasField("parentInstance"):
+        return None
+    parent = started.parentInstance
+    return Parent(
+        parent.workflowInstance.instanceId,
+        parent.taskScheduledId,
+        parent.name.value,
+        parent.workflowInstance.executionId.value,
+    )
+
+
+def _columns(view: View) -> tuple[object, ...]:
+    return view.status, view.started_at, view.custom_status
+
+
+def _cancel_guards(
+    engine: Engine, instance: Instance, turn: Turn, transaction: Transaction
+) -> None:
+    """An event makes the oldest timer that guards a wait for its name pointless."""
+    for happened in turn.events:
+        if happened.HasField("eventRaised"):
+            name = happened.eventRaised.name.casefold()
+            timer = engine.timers.guarding(instance.id, name)
+            if timer is not None:
+                engine.timers.remove(instance.id, timer)
+                transaction.remove_timer(instance.id, timer)
+
+
+def _schedule(
+    engine: Engine, instance: Instance, nr: int, effects: Effects, transaction: Transaction
+) -> None:
+    for timer in effects.timers:
+        transaction.start_timer(instance.id, timer)
+        engine.timers.add(instance.id, timer.id, Timer(timer.fire_at, timer.event))
+    if effects.tasks:
+        execution_id = instance.view.execution_id
+        tasks = [StoredTask(instance.id, execution_id, task) for task in effects.tasks]
+        for task in tasks:
+            transaction.schedule(instance.id, task.event.eventId, nr)
+            engine.plan(task)
+        transaction.after.append(lambda: engine.run_planned(tasks))
+    for created in effects.children:
+        _start_child(engine, instance, created, transaction)
+
+
+def start_event(
+    engine: Engine, instance_id: str, name: str, value: str | None, **more: object
+) -> pb.HistoryEvent:
+    """The first event of a new execution."""
+    happened = event(
+        executionStarted=pb.ExecutionStartedEvent(
+            name=name,
+            input=text(value),
+            workflowInstance=pb.WorkflowInstance(
+                instanceId=instance_id, executionId=text(str(uuid.uuid4()))
+            ),
+            **more,  # pyright: ignore[reportArgumentType]
+        )
+    )
+    happened.router.sourceAppID = engine.app_id
+    return happened
+
+
+def _start_child(
+    engine: Engine, instance: Instance, created: pb.HistoryEvent, transaction: Transaction
+) -> None:
+    child = created.childWorkflowInstanceCreated
+    start = start_event(
+        engine,
+        child.instanceId,
+        child.name,
+        unwrap(child, "input"),
+        parentInstance=pb.ParentInstanceInfo(
+            taskScheduledId=created.eventId,
+            name=text(instance.view.name),
+            workflowInstance=pb.WorkflowInstance(
+                instanceId=instance.id, executionId=text(instance.view.execution_id)
+            ),
+            appID=engine.app_id,
+        ),
+    )
+    try:
+        create(engine, start, transaction)
+    except AlreadyExistsError as error:
+        failed = pb.ChildWorkflowInstanceFailedEvent(
+            taskScheduledId=created.eventId,
+            failureDetails=pb.TaskFailureDetails(
+                errorType="WorkflowInstanceAlreadyExists", errorMessage=str(error)
+            ),
+        )
+        engine.arrive(instance, event(childWorkflowInstanceFailed=failed), transaction)
+
+
+def _complete(
+    engine: Engine,
+    instance: Instance,
+    view: View,
+    turn: Turn,
+    completion: pb.ExecutionCompletedEvent,
+    transaction: Transaction,
+) -> None:
+    terminated = next(
+        (e.executionTerminated for e in turn.events if e.HasField("executionTerminated")), None
+    )
+    instance.view = replace(
+        view,
+        status=completion.workflowStatus,
+        completed_at=view.updated_at,
+        output=unwrap(completion, "result"),
+        failure=completion.failureDetails if completion.HasField("failureDetails") else None,
+    )
+    transaction.update(instance.view)
+    transaction.set_outcome(instance.view)
+    below = children(engine, instance) if terminated is not None and terminated.recurse else []
+    engine.end(instance, transaction)
+    if view.parent is not None:
+        _tell_parent(engine, view.parent, completion, transaction)
+    for child in below:
+        if not child.terminal:
+            engine.arrive(child, event(executionTerminated=terminated), transaction)
+
+
+def _tell_parent(
+    engine: Engine,
+    parent: Parent,
+    completion: pb.ExecutionCompletedEvent,
+    transaction: Transaction,
+) -> None:
+    waiting = engine.ledger.find(parent.id)
+    if waiting is None or waiting.terminal or waiting.view.execution_id != parent.execution_id:
+        return
+    if completion.workflowStatus == COMPLETED:
+        told = event(
+            childWorkflowInstanceCompleted=pb.ChildWorkflowInstanceCompletedEvent(
+                taskScheduledId=parent.task,
+                result=completion.result if completion.HasField("result") else None,
+            )
+        )
+    else:
+        told = event(
+            childWorkflowInstanceFailed=pb.ChildWorkflowInstanceFailedEvent(
+                taskScheduledId=parent.task,
+                failureDetails=completion.failureDetails
+                if completion.HasField("failureDetails")
+                else None,
+            )
+        )
+    engine.arrive(waiting, told, transaction)
+
+
+def _continue_as_new(
+    engine: Engine,
+    instance: Instance,
+    view: View,
+    restart: pb.CompleteWorkflowAction,
+    transaction: Transaction,
+) -> None:
+    """Begin the next generation: its history is empty, what is still in the inbox stays."""
+    kept, instance.inbox = instance.inbox, []
+    kept = [arrival for arrival in kept if _outlives(arrival.event)]
+    engine.settle(instance, transaction)
+    transaction.drop(instance.id, "inbox", "history")
+    engine.ledger.drop_history(instance)
+    instance.history = []
+    more: dict[str, object] = {}
+    if view.parent is not None:
+        more["parentInstance"] = pb.ParentInstanceInfo(
+            taskScheduledId=view.parent.task,
+            name=text(view.parent.name),
+            workflowInstance=pb.WorkflowInstance(
+                instanceId=view.parent.id, executionId=text(view.parent.execution_id)
+            ),
+            appID=engine.app_id,
+        )
+    start = start_event(engine, instance.id, view.name, unwrap(restart, "result"), **more)
+    instance.view = replace(
+        view,
+        status=RUNNING,
+        execution_id=start.executionStarted.workflowInstance.executionId.value,
+        input=unwrap(restart, "result"),
+    )
+    transaction.update(instance.view)
+    transaction.set_input(instance.id, instance.view.input)
+    engine.arrive(instance, start, transaction)
+    for happened in restart.carryoverEvents:
+        carried = pb.HistoryEvent()
+        carried.CopyFrom(happened)
+        carried.timestamp.CopyFrom(timestamp(view.updated_at))
+        engine.arrive(instance, carried, transaction)
+    for arrival in kept:
+        engine.arrive(instance, arrival.event, transaction, arrival.applied)
+
+
+def _outlives(happened: pb.HistoryEvent) -> bool:
+    """Whether an event concerns the instance rather than something its old generation began."""
+    return happened.WhichOneof("eventType") in (
+        "eventRaised",
+        "executionTerminated",
+        "executionSuspended",
+        "executionResumed",
+    )

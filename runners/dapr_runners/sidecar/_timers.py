@@ -1,0 +1,87 @@
+"""Durable timers: one heap, one pending wake-up, no polling."""
+
+import asyncio
+import heapq
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dapr_runners.sidecar._instance import FOREVER
+
+_LONGEST_SLEEP = 3600.0
+"""Seconds: clocks are compared at least this often, since wall clocks are corrected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Fires at ``fire_at`` (ns since the epoch); ``event`` is the external event it guards."""
+
+    fire_at: int
+    event: str | None
+
+
+class Timers:
+    """Timers by instance and id. ``fire(instance_id, timer_id, timer)`` is called when due."""
+
+    def __init__(self, fire: Callable[[str, int, Timer], None]) -> None:
+        self._fire = fire
+        self._timers: dict[str, dict[int, Timer]] = {}
+        self._heap: list[tuple[int, str, int]] = []
+        self._wake: asyncio.TimerHandle | None = None
+        self._stopped = False
+
+    def add(self, instance_id: str, timer_id: int, timer: Timer) -> None:
+        """Start a timer."""
+        self._timers.setdefault(instance_id, {})[timer_id] = timer
+        if timer.fire_at == FOREVER:
+            return
+        heapq.heappush(self._heap, (timer.fire_at, instance_id, timer_id))
+        if self._heap[0] == (timer.fire_at, instance_id, timer_id):
+            self._sleep()
+
+    def guarding(self, instance_id: str, event: str) -> int | None:
+        """The oldest timer of that instance that guards a wait for ``event``."""
+        for timer_id, timer in self._timers.get(instance_id, {}).items():
+            if timer.event == event:
+                return timer_id
+        return None
+
+    def remove(self, instance_id: str, timer_id: int) -> bool:
+        """Forget one timer; whether there was one."""
+        timers = self._timers.get(instance_id)
+        if timers is None or timers.pop(timer_id, None) is None:
+            return False
+        if not timers:
+            del self._timers[instance_id]
+        return True
+
+    def remove_all(self, instance_id: str) -> bool:
+        """Forget the timers of an instance; whether there were any."""
+        return self._timers.pop(instance_id, None) is not None
+
+    def stop(self) -> None:
+        """Fire no more."""
+        self._stopped = True
+        if self._wake is not None:
+            self._wake.cancel()
+
+    def _sleep(self) -> None:
+        if self._wake is not None:
+            self._wake.cancel()
+            self._wake = None
+        if self._heap and not self._stopped:
+            delay = (self._heap[0][0] - time.time_ns()) / 1e9
+            delay = min(max(delay, 0.0), _LONGEST_SLEEP)
+            self._wake = asyncio.get_running_loop().call_later(delay, self._fire_due)
+
+    def _fire_due(self) -> None:
+        self._wake = None
+        now = time.time_ns()
+        while self._heap and self._heap[0][0] <= now:
+            fire_at, instance_id, timer_id = heapq.heappop(self._heap)
+            timer = self._timers.get(instance_id, {}).get(timer_id)
+            # A removed timer, or one whose id was used again, leaves its heap entry behind.
+            if timer is not None and timer.fire_at == fire_at:
+                self.remove(instance_id, timer_id)
+                self._fire(instance_id, timer_id, timer)
+        self._sleep()
