@@ -3,6 +3,7 @@
 from dapr_runners.state._allow import AllowList
 from dapr_runners.state._codec import Codec, Extension
 from dapr_runners.state._exceptions import describe_traceback
+from dapr_runners.state._pandas import pandas_extensions
 from dapr_runners.state._store import StateStore, StoredValue, sidecar_address
 from dapr_runners.state.errors import (
     CorruptRecordError,
@@ -26,5 +27,6 @@ __all__ = [
     "UnauthorizedError",
     "UnstorableValueError",
     "describe_traceback",
+    "pandas_extensions",
     "sidecar_address",
 ]

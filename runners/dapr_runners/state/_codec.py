@@ -4,9 +4,9 @@
 names a function to call. It names classes, which are rebuilt only if the program's ``AllowList``
 has them (exceptions: if the program has imported them), by the ``__new__`` of a built-in type and
 by setting attributes: no constructor, property or ``__reduce__`` of the class runs, and no module
-is imported. A writer of the store can still choose the values of the fields of allowed classes.
-Records are checked against accidental change, but not signed and not encrypted: a ``SecretStr`` is
-stored in clear.
+is imported (but numpy and pydantic_core, for their own values). A writer of the store can still
+choose the values of the fields of allowed classes. Records are checked against accidental change,
+but not signed and not encrypted: a ``SecretStr`` is stored in clear.
 
 **What is not kept.** That two places of a value hold the same object: each gets its own.
 """
@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from ormsgpack import Ext
 
-from dapr_runners.state import _builtin_types, _enums, _exceptions, _pydantic, _times
+from dapr_runners.state import _builtin_types, _enums, _exceptions, _numpy, _pydantic, _times
 from dapr_runners.state._allow import AllowList
 from dapr_runners.state._classes import name_of
 from dapr_runners.state._instances import kind_of
@@ -83,6 +83,7 @@ class Codec:
             {
                 **_builtin_types.DECODERS,
                 **_times.DECODERS,
+                **_numpy.DECODERS,
                 Code.INSTANCE: self._decode_instance,
                 Code.ENUM: _enums.enum_decoder(self._find_class),
                 Code.TYPE: self._decode_type,
@@ -137,6 +138,9 @@ class Codec:
             return self._remember(cls, _exceptions.encode_exception)
         if _pydantic.is_url(cls):
             return self._remember(cls, _pydantic.encode_url)
+        numpy_encoder = _numpy.numpy_encoder(cls)
+        if numpy_encoder is not None:
+            return self._remember(cls, numpy_encoder)
         if self.allow.allows(cls):
             if issubclass(cls, _enums.Enum):
                 return self._remember(cls, _enums.enum_encoder(cls))

@@ -15,6 +15,11 @@ from ormsgpack import Ext, Fragment
 
 from dapr_runners.state._attributes import slots_of
 from dapr_runners.state._classes import builtin_base, name_of
+from dapr_runners.state._pydantic import (
+    is_validation_error,
+    make_validation_error,
+    validation_error_parts,
+)
 from dapr_runners.state._wire import Code, Decoder, Malformed, Reader, Writer, expect
 from dapr_runners.state.errors import RemoteError
 
@@ -22,7 +27,7 @@ _MAX_CHAIN = 16
 _MAX_TRACEBACK = 16_384
 _TRACEBACK = "remote_traceback"
 
-_set_args = cast(Any, vars(BaseException)["args"]).__set__
+_set_args = vars(BaseException)["args"].__set__
 
 
 def describe_traceback(error: BaseException) -> str:
@@ -49,7 +54,7 @@ def encode_exception(error: BaseException, writer: Writer) -> Ext:
             [_kept(arg, writer) for arg in link.args],
             _attributes(link, writer),
             _members(link, writer),
-            _group(link),
+            _origin(link, writer),
             _index(chain, link.__cause__),
             _index(chain, link.__context__),
             link.__suppress_context__,
@@ -111,12 +116,13 @@ def _attributes(error: BaseException, writer: Writer) -> dict[str, Fragment]:
 def _members(error: BaseException, writer: Writer) -> dict[str, Fragment]:
     """What is kept in C structures and slots, such as OSError.filename; what cannot be stored of it
     stays at its default."""
-    packed = (
-        (name, writer.try_pack(value))
-        for name, member in _members_of(type(error)).items()
-        if (value := getattr(error, name, None)) is not None and member is not None
-    )
-    return {name: Fragment(data) for name, data in packed if data is not None}
+    packed: dict[str, Fragment] = {}
+    for name in _members_of(type(error)):
+        value = getattr(error, name, None)
+        data = None if value is None else writer.try_pack(value)
+        if data is not None:
+            packed[name] = Fragment(data)
+    return packed
 
 
 def _members_of(cls: type) -> Mapping[str, types.MemberDescriptorType]:
@@ -131,39 +137,57 @@ def _members_of(cls: type) -> Mapping[str, types.MemberDescriptorType]:
     return members
 
 
-def _group(error: BaseException) -> list[object] | None:
-    if not isinstance(error, BaseExceptionGroup):
-        return None
-    group = cast("BaseExceptionGroup[BaseException]", error)
-    return [group.message, list(group.exceptions)]
+def _origin(error: BaseException, writer: Writer) -> list[object] | None:
+    """What the ``__new__`` of some classes needs."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return [group.message, list(group.exceptions)]
+    if is_validation_error(type(error)):
+        title, errors = validation_error_parts(error)
+        return [
+            title,
+            [{key: _kept(part, writer) for key, part in line.items()} for line in errors],
+        ]
+    return None
 
 
 # -- decoding
 
 
 def _rebuilt(cls: type | None, node: list[Any]) -> BaseException:
-    name, text, args, attributes, members, group = node[:6]
-    error = None if cls is None else _made(cls, group)
+    name, text, args, attributes, members, origin = node[:6]
+    error = None if cls is None else _made(cls, origin)
     if error is None:
-        error = RemoteError(type_name=expect(str, name).replace(":", "."), detail=expect(str, text))
-        kept = {key: attributes[key] for key in ("__notes__", _TRACEBACK) if key in attributes}
-        vars(error).update(kept)
-        return error
+        return _remote(name, text, attributes)
+    if type(error) is not cls:
+        raise Malformed(f"a {name} came out as a {type(error).__qualname__}")
     _set_args(error, tuple(expect(list, args)))
     vars(error).update(expect(dict, attributes))
-    known = _members_of(type(error))
-    for member, value in cast("dict[str, Any]", expect(dict, members)).items():
+    known = _members_of(cls)
+    for member, value in expect(dict, members).items():
         if member not in known:
             raise Malformed(f"{name} has no attribute {member!r} any more")
         known[member].__set__(error, value)
+    try:
+        str(error)
+    except Exception:
+        # What it shows could not be stored with it: no error must fail when it is printed.
+        return _remote(name, text, attributes)
     return error
 
 
-def _made(cls: type, group: list[Any] | None) -> BaseException | None:
-    if not issubclass(cls, BaseException):
-        raise Malformed(f"{name_of(cls)} is not an exception")
+def _made(cls: type, origin: Any) -> BaseException | None:
+    if is_validation_error(cls):
+        return make_validation_error(*origin)
     base: Any = builtin_base(cls)
     try:
-        return base.__new__(cls) if group is None else base.__new__(cls, *group)
+        return base.__new__(cls) if origin is None else base.__new__(cls, *origin)
     except TypeError:
         return None  # a class of C code that only its own library can make
+
+
+def _remote(name: str, text: str, attributes: dict[str, Any]) -> RemoteError:
+    error = RemoteError(type_name=expect(str, name).replace(":", "."), detail=expect(str, text))
+    kept = {key: attributes[key] for key in ("__notes__", _TRACEBACK) if key in attributes}
+    vars(error).update(kept)
+    return error

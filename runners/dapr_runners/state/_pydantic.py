@@ -3,7 +3,6 @@
 pydantic is not imported here: a model's class can only be known if the program imported it.
 """
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -58,21 +57,49 @@ def _defaults(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+# -- values of pydantic_core, which is written in Rust
+
+
 def is_url(cls: type) -> bool:
     """Whether ``cls`` is one of the two URL types of pydantic_core."""
-    return cls.__module__ == "pydantic_core._pydantic_core" and cls.__name__ in _URLS
-
-
-_URLS = ("Url", "MultiHostUrl")
+    return cls.__module__ == _CORE and cls.__name__ in ("Url", "MultiHostUrl")
 
 
 def encode_url(value: Any, writer: Writer) -> Ext:
+    """A ``Url`` or ``MultiHostUrl``."""
     return Ext(Code.URL, writer.pack([type(value).__name__, str(value)]))
 
 
 def decode_url(data: bytes, reader: Reader) -> Any:
+    """What :func:`encode_url` packed."""
+    from pydantic_core import MultiHostUrl, Url
+
     name, text = reader.unpack_list(data, 2)
-    core = sys.modules.get("pydantic_core._pydantic_core")
-    if name not in _URLS or core is None:
-        raise Malformed(f"pydantic has no URL type {name!r} in this process")
-    return getattr(core, name)(expect(str, text))
+    return (Url if name == "Url" else MultiHostUrl)(expect(str, text))
+
+
+def validation_error_parts(error: Any) -> tuple[str, list[dict[str, Any]]]:
+    """The title and the single errors of a pydantic ``ValidationError``."""
+    return error.title, error.errors(include_url=False)
+
+
+def make_validation_error(title: object, errors: object) -> BaseException:
+    """The ``ValidationError`` with these parts."""
+    from pydantic_core import PydanticCustomError, ValidationError, list_all_errors
+
+    known = {known["type"] for known in list_all_errors()}
+    lines: list[Any] = [
+        error
+        if error["type"] in known
+        else error | {"type": PydanticCustomError(error["type"], error["msg"])}
+        for error in expect(list, errors)
+    ]
+    return ValidationError.from_exception_data(expect(str, title), lines)
+
+
+def is_validation_error(cls: type) -> bool:
+    """Whether ``cls`` is the ``ValidationError`` of pydantic v2."""
+    return cls.__module__ == _CORE and cls.__name__ == "ValidationError"
+
+
+_CORE = "pydantic_core._pydantic_core"

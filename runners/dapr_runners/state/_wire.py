@@ -8,7 +8,7 @@ as extension types.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import ormsgpack
 from ormsgpack import Ext, packb, unpackb
@@ -27,8 +27,6 @@ _OPTIONS = (
     | ormsgpack.OPT_PASSTHROUGH_TUPLE
     | ormsgpack.OPT_PASSTHROUGH_UUID
 )
-
-_T = TypeVar("_T")
 
 
 class Code:
@@ -184,10 +182,10 @@ class Reader:
 
     def unpack_list(self, data: bytes, length: int | None = None) -> list[Any]:
         """As :meth:`unpack`, of a list, of ``length`` items if given."""
-        value = expect(list, self.unpack(data))
+        value: list[Any] = expect(list, self.unpack(data))
         if length is not None and len(value) != length:
             raise Malformed(f"a list of {length} items has {len(value)}")
-        return cast("list[Any]", value)
+        return value
 
     def _decode(self, code: int, data: bytes) -> object:
         try:
@@ -210,11 +208,11 @@ class Kind:
     give: Callable[[list[Any]], object]
 
 
-def expect(cls: type[_T], value: object) -> _T:
+def expect(cls: type, value: Any) -> Any:
     """``value``, whose type must be ``cls`` itself."""
     if type(value) is not cls:
         raise Malformed(f"a {cls.__name__} is expected where a {type(value).__name__} is")
-    return cast(_T, value)
+    return value
 
 
 def _lower(value: Any, writer: Writer, nesting: int) -> Any:
@@ -256,11 +254,11 @@ def _is_plain_key(key: object) -> bool:
     return True
 
 
-def _holds_buffer(value: object) -> bool:
+def _holds_buffer(value: Any) -> bool:
     kind = type(value)
     if kind is not dict and kind is not list:
         return kind is bytearray or kind is memoryview
-    items = cast("dict[str, Any]", value).values() if kind is dict else cast("list[Any]", value)
+    items = value.values() if kind is dict else value
     kinds = set(map(type, items))
     if bytearray in kinds or memoryview in kinds:
         return True
