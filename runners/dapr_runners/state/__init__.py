@@ -1,6 +1,7 @@
 """What outlives a process: keys and values in a Dapr state store, and the codec for them."""
 
 from dapr_runners.state._allow import AllowList
+from dapr_runners.state._artifacts import ArtifactCache, Artifacts, artifact_key
 from dapr_runners.state._codec import Codec, Extension
 from dapr_runners.state._exceptions import describe_traceback
 from dapr_runners.state._pandas import pandas_extensions
@@ -16,6 +17,8 @@ from dapr_runners.state.errors import (
 
 __all__ = [
     "AllowList",
+    "ArtifactCache",
+    "Artifacts",
     "Codec",
     "CorruptRecordError",
     "Extension",
@@ -26,6 +29,7 @@ __all__ = [
     "StoredValue",
     "UnauthorizedError",
     "UnstorableValueError",
+    "artifact_key",
     "describe_traceback",
     "pandas_extensions",
     "sidecar_address",
