@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dapr_runners.errors import DaprRunnersError
-from dapr_runners.sidecar._components import load_components
-from dapr_runners.sidecar._server import Server, Settings
+from dapr_runners.sidecar._components import load_components, load_limits
+from dapr_runners.sidecar._server import Server
+from dapr_runners.sidecar._settings import DEFAULT_BODY_SIZE, Settings, parse_size
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             api_token=options.dapr_api_token or os.environ.get("DAPR_API_TOKEN"),
             max_body_size=options.max_body_size,
             components=load_components(options.resources_path, options.app_id),
+            limits=load_limits(options.config) if options.config else {},
         )
         return asyncio.run(_run(settings, options.watch_stdin))
     except DaprRunnersError as error:
@@ -82,7 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--dapr-http-port", type=int, default=3500, help="0 takes a free one")
     add("--dapr-api-token", help="what clients must present; default: DAPR_API_TOKEN")
     add("--resources-path", type=Path, help="a directory of component files")
-    add("--max-body-size", type=int, default=4 * 1024 * 1024, help="bytes; 0 is no limit")
+    add("--config", type=Path, help="a Configuration file; its concurrency limits are honoured")
+    add("--max-body-size", type=parse_size, default=DEFAULT_BODY_SIZE, help="0 is no limit")
     add("--log-level", default="info", choices=["debug", "info", "warning", "error"])
     add("--watch-stdin", action="store_true", help="end when stdin is closed")
     return parser

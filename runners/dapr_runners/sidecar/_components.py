@@ -1,4 +1,4 @@
-"""Dapr resource files, as far as the embedded sidecar cares: which state stores there are."""
+"""Dapr's YAML files, as far as the sidecar cares: state stores, and limits of concurrency."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,6 +8,8 @@ from typing import Any, cast
 import yaml
 
 from dapr_runners.sidecar.errors import ResourceFileError
+
+_Mapping = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,29 @@ def load_components(directory: Path | None, app_id: str) -> Components:
     return Components(stores)
 
 
-def load_documents(path: Path) -> list[dict[str, Any]]:
-    """The YAML documents in a file."""
+def load_limits(path: Path) -> dict[str, int]:
+    """The workflow concurrency limits of a Configuration file."""
+    limits: dict[str, int] = {}
+    for document in _documents(path):
+        if document.get("kind") != "Configuration":
+            continue
+        try:
+            workflow = cast(_Mapping, document["spec"].get("workflow") or {})
+            for kind in ("Workflow", "Activity"):
+                # One process stands for all replicas, so the global limit is one of its own too.
+                for key in (f"maxConcurrent{kind}", f"globalMaxConcurrent{kind}"):
+                    given = workflow.get(f"{key}Invocations")
+                    if given is not None:
+                        known = limits.get(kind.lower(), int(given))
+                        limits[kind.lower()] = min(known, int(given))
+                for entry in workflow.get(f"{kind.lower()}ConcurrencyLimits") or ():
+                    limits[f"{kind.lower()}/{entry['name']}"] = int(entry["maxConcurrent"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ResourceFileError(path=str(path), reason=f"spec.workflow: {error!r}") from error
+    return limits
+
+
+def _documents(path: Path) -> list[_Mapping]:
     try:
         documents = list(cast(Any, yaml).safe_load_all(path.read_text("utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -65,18 +88,16 @@ def load_documents(path: Path) -> list[dict[str, Any]]:
 
 
 def _stores(path: Path, app_id: str) -> Iterator[Store]:
-    for document in load_documents(path):
+    for document in _documents(path):
         if document.get("kind") != "Component":
             continue
-        scopes = document.get("scopes") or []
-        if scopes and app_id not in scopes:
-            continue
         try:
+            scopes: list[str] = document.get("scopes") or []
             name = str(document["metadata"]["name"])
             kind = str(document["spec"]["type"])
-            entries = document["spec"].get("metadata") or []
+            entries: list[_Mapping] = document["spec"].get("metadata") or []
             metadata = {str(entry["name"]): str(entry.get("value", "")) for entry in entries}
         except (KeyError, TypeError, AttributeError) as error:
-            raise ResourceFileError(path=str(path), reason=f"a component lacks {error}") from error
-        if kind.startswith("state."):
+            raise ResourceFileError(path=str(path), reason=f"a component: {error!r}") from error
+        if kind.startswith("state.") and (not scopes or app_id in scopes):
             yield Store(name, metadata.get("actorStateStore", "").lower() == "true")

@@ -35,7 +35,8 @@ class EmbeddedSidecar:
         api_token: str | None = None,
         app_id: str = "runner",
         resources_path: str | os.PathLike[str] | None = None,
-        max_body_size: int | None = None,
+        config: str | os.PathLike[str] | None = None,
+        max_body_size: int | str | None = None,
         log_level: str = "warning",
     ) -> None:
         self.path = Path(path)
@@ -44,6 +45,7 @@ class EmbeddedSidecar:
         self.api_token = api_token
         self.app_id = app_id
         self._resources_path = resources_path
+        self._config = config
         self._max_body_size = max_body_size
         self._log_level = log_level
         self._process: subprocess.Popen[bytes] | None = None
@@ -74,7 +76,12 @@ class EmbeddedSidecar:
         if self._process is not None:
             raise self._error("it is running already")
         process = subprocess.Popen(
-            self._command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._environment()
+            self._command(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=self._environment(),
+            # Ctrl-C in a terminal is for the program; it decides when its sidecar ends.
+            start_new_session=True,
         )
         # Reading blocks, so it is given up by killing what is read from.
         timer = threading.Timer(_START_SECONDS, process.kill)
@@ -115,6 +122,15 @@ class EmbeddedSidecar:
         self.stop()
         return self.start()
 
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Wait until it ends by itself; its exit code, or None after ``timeout`` seconds."""
+        if self._process is None:
+            return None
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
     def __enter__(self) -> Self:
         return self if self._process is not None else self.start()
 
@@ -133,6 +149,8 @@ class EmbeddedSidecar:
         command += ["--dapr-http-port", str(self.http_port), "--log-level", self._log_level]
         if self._resources_path is not None:
             command += ["--resources-path", os.fspath(self._resources_path)]
+        if self._config is not None:
+            command += ["--config", os.fspath(self._config)]
         if self._max_body_size is not None:
             command += ["--max-body-size", str(self._max_body_size)]
         return command

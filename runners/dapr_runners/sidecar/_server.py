@@ -5,20 +5,18 @@ import contextlib
 import hmac
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import grpc
 import grpc.aio
 
 from dapr_runners.sidecar import _state_store
-from dapr_runners.sidecar._components import DEFAULT, Components
 from dapr_runners.sidecar._database import Database
 from dapr_runners.sidecar._dispatch import Dispatcher
 from dapr_runners.sidecar._engine import Engine, Limits
 from dapr_runners.sidecar._health import HealthServer
 from dapr_runners.sidecar._protos import task_hub
+from dapr_runners.sidecar._settings import Settings
 from dapr_runners.sidecar._state_api import DaprApi
 from dapr_runners.sidecar._workflow_api import WorkflowApi
 from dapr_runners.sidecar.errors import SidecarStartError
@@ -28,21 +26,6 @@ _log = logging.getLogger("dapr_runners.sidecar")
 _SWEEP_SECONDS = 60.0
 _GRACE_SECONDS = 0.5
 _NO_ACTOR_STORE = "the state store is not configured to use the actor runtime"
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How to run a sidecar."""
-
-    database: Path
-    app_id: str = "runner"
-    host: str = "127.0.0.1"
-    grpc_port: int = 0
-    http_port: int = 0
-    api_token: str | None = None
-    max_body_size: int = 4 * 1024 * 1024
-    components: Components = DEFAULT
-    limits: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class Server:

@@ -1,0 +1,26 @@
+"""The commands of ``dapr-runners``."""
+
+import typer
+
+from dapr_runners.cli._run import run
+
+app = typer.Typer(
+    name="dapr-runners",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Durable runners for LangGraph graphs and CrewAI crews on Dapr Workflow.",
+)
+app.command(
+    "run", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
+)(run)
+
+
+@app.callback()
+def commands() -> None:
+    """Each command says more with --help."""
+
+
+def main() -> None:
+    """The console script."""
+    app()

@@ -1,0 +1,159 @@
+"""``dapr-runners run``: a program beside an embedded sidecar, as ``dapr run`` does it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any, Self
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from dapr_runners.errors import DaprRunnersError
+from dapr_runners.sidecar import EmbeddedSidecar
+
+_INHERITED = ("DAPR_GRPC_ENDPOINT", "DAPR_HTTP_ENDPOINT", "DAPR_RUNTIME_HOST")
+"""Variables that would lead the program past its sidecar to another one."""
+
+_ALREADY_ENDING_SECONDS = 10.0
+
+_console = Console(stderr=True, highlight=False)
+
+
+def run(
+    command: Annotated[
+        list[str], typer.Argument(help="The program, after `--`.", metavar="-- APP")
+    ],
+    app_id: Annotated[
+        str, typer.Option("--app-id", "-a", help="Whose workflows and state these are.")
+    ] = "runner",
+    dapr_grpc_port: Annotated[
+        int, typer.Option("--dapr-grpc-port", "-G", help="0 takes a free one.")
+    ] = 0,
+    dapr_http_port: Annotated[
+        int, typer.Option("--dapr-http-port", "-H", help="0 takes a free one.")
+    ] = 0,
+    resources_path: Annotated[
+        Path | None,
+        typer.Option("--resources-path", "--components-path", "-d", help="Component files."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="A Configuration file.")
+    ] = None,
+    state_dir: Annotated[
+        Path, typer.Option("--state-dir", help="Where runs and state are kept.")
+    ] = Path(".dapr-runners"),
+    max_body_size: Annotated[
+        str, typer.Option("--max-body-size", help="Largest message, such as 4Mi or 16Mi.")
+    ] = "4Mi",
+    log_level: Annotated[
+        str, typer.Option("--log-level", help="debug, info, warning or error.")
+    ] = "warning",
+    app_port: Annotated[
+        int | None, typer.Option("--app-port", "-p", help="Passed on as APP_PORT.")
+    ] = None,
+    app_protocol: Annotated[str | None, typer.Option(hidden=True)] = None,
+    dapr_internal_grpc_port: Annotated[int | None, typer.Option(hidden=True)] = None,
+    placement_host_address: Annotated[str | None, typer.Option(hidden=True)] = None,
+    scheduler_host_address: Annotated[str | None, typer.Option(hidden=True)] = None,
+    metrics_port: Annotated[int | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Run a program beside an embedded sidecar, with the options and variables of `dapr run`.
+
+    Runs survive the program and the sidecar: start the same command again and they go on. Options
+    of `dapr run` that have no meaning here are accepted and ignored.
+    """
+    sidecar = EmbeddedSidecar(
+        state_dir / f"{app_id}.db",
+        grpc_port=dapr_grpc_port,
+        http_port=dapr_http_port,
+        api_token=os.environ.get("DAPR_API_TOKEN") or None,
+        app_id=app_id,
+        resources_path=resources_path,
+        config=config,
+        max_body_size=max_body_size,
+        log_level=log_level,
+    )
+    try:
+        with sidecar:
+            _console.print(
+                f"Sidecar of [bold]{escape(app_id)}[/bold]: gRPC {sidecar.grpc_port},"
+                f" HTTP {sidecar.http_port}, state in {escape(str(sidecar.path))}"
+            )
+            code = _run_app(command, sidecar, app_port)
+    except (DaprRunnersError, OSError) as error:
+        _console.print(f"[red]{escape(str(error))}[/red]", soft_wrap=True)
+        raise typer.Exit(1) from error
+    raise typer.Exit(code)
+
+
+def _run_app(command: list[str], sidecar: EmbeddedSidecar, app_port: int | None) -> int:
+    environment = {key: value for key, value in os.environ.items() if key not in _INHERITED}
+    environment |= sidecar.env()
+    if app_port is not None:
+        environment["APP_PORT"] = str(app_port)
+    lost = threading.Event()
+    with _Signals() as signals:
+        app = subprocess.Popen(command, env=environment)
+        signals.forward_to(app)
+        threading.Thread(target=_watch, args=(sidecar, app, lost), daemon=True).start()
+        code = app.wait()
+    if lost.is_set():
+        return 1
+    # As a shell reports a program that a signal ended.
+    return code if code >= 0 else 128 - code
+
+
+def _watch(sidecar: EmbeddedSidecar, app: "subprocess.Popen[bytes]", lost: threading.Event) -> None:
+    """A program without its sidecar would wait for ever: end it, and say why."""
+    code = sidecar.wait()
+    if code is None or app.poll() is not None:
+        return
+    lost.set()
+    _console.print(
+        f"[red]The sidecar ended with code {code}; ending the program. What was recorded is kept:"
+        " the same command goes on from there.[/red]",
+        soft_wrap=True,
+    )
+    app.terminate()
+    try:
+        app.wait(_ALREADY_ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        app.kill()
+
+
+class _Signals:
+    """Passes on to the program what is sent to this process."""
+
+    def __init__(self) -> None:
+        self._app: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
+        self._before: dict[int, Any] = {}
+
+    def forward_to(self, app: "subprocess.Popen[bytes]") -> None:
+        """From now on to ``app``, beginning with what came before."""
+        self._app = app
+        for number in self._early:
+            app.send_signal(number)
+
+    def __enter__(self) -> Self:
+        names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+        numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+        self._before = {number: signal.signal(number, self._forward) for number in numbers}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _forward(self, number: int, _: FrameType | None) -> None:
+        if number == signal.SIGINT and sys.stdin.isatty():
+            return  # A terminal sends Ctrl-C to the program as well: once is enough.
+        if self._app is None:
+            self._early.append(number)
+        else:
+            self._app.send_signal(number)
