@@ -8,7 +8,7 @@ from typing import Any
 
 from ormsgpack import Ext
 
-from dapr_runners.state._attributes import cached_properties
+from dapr_runners.state._attributes import cached_properties, slots_of
 from dapr_runners.state._wire import Code, Kind, Malformed, Reader, Writer, expect
 
 
@@ -18,6 +18,11 @@ def model_kind(cls: Any) -> Kind:
     skipped = cached_properties(cls) - cls.__pydantic_fields__.keys()
     names = cls.__pydantic_fields__.keys()
     new, set_attribute = object.__new__, object.__setattr__
+    # RootModel hides two of these slots behind class attributes.
+    slots = slots_of(cls)
+    set_fields_set = slots["__pydantic_fields_set__"].__set__
+    set_extra = slots["__pydantic_extra__"].__set__
+    set_private = slots["__pydantic_private__"].__set__
 
     def take(model: Any) -> list[Any]:
         values = model.__dict__
@@ -38,9 +43,9 @@ def model_kind(cls: Any) -> Kind:
             values = _defaults(cls, values) | values
         model = new(cls)
         set_attribute(model, "__dict__", values)
-        set_attribute(model, "__pydantic_fields_set__", set(fields_set))
-        set_attribute(model, "__pydantic_extra__", extra)
-        set_attribute(model, "__pydantic_private__", private)
+        set_fields_set(model, set(fields_set))
+        set_extra(model, extra)
+        set_private(model, private)
         return model
 
     return Kind(take, give)
