@@ -141,6 +141,11 @@ class StateStore:
         if values:
             await self._aask(self._save, self._save_request(values))
 
+    def put_soon(self, key: str, value: bytes) -> None:
+        """Send a write and do not wait for it: it is most likely, not surely, stored."""
+        request = self._save_request({key: value})
+        self._save.future(request, timeout=self._timeout, metadata=self._metadata)
+
     def create(self, key: str, value: bytes) -> bool:
         """Write ``key`` if it does not exist. False if it does: the first writer has won."""
         try:

@@ -1,0 +1,69 @@
+"""The framework-free engine: one workflow generator, recorded steps, turns, and the runner base."""
+
+from dapr_runners.engine._bus import Bus, LiveChunk
+from dapr_runners.engine._io import IO, BlockingIO, LoopIO, iterate_in_thread, run_in_thread
+from dapr_runners.engine._journal import Journal, Limits
+from dapr_runners.engine._keys import artifact_prefix, digest, record_key, safe_name, spec_key
+from dapr_runners.engine._reader import Chunk, Reader
+from dapr_runners.engine._runner import Runner
+from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, unpack_spec
+from dapr_runners.engine._work import Adapter, Json, Produced, Record, Work
+from dapr_runners.engine._worker import Worker, default_worker, process_worker
+from dapr_runners.engine.errors import (
+    ActorStoreMissingError,
+    DuplicateRunnerError,
+    PoisonStepError,
+    RunActiveError,
+    RunCancelledError,
+    RunFailedError,
+    RunIdInUseError,
+    RunNotFoundError,
+    RunnerNotStartedError,
+    StepTimeoutError,
+    UnsupportedSdkError,
+    WorkflowEngineUnavailableError,
+)
+
+__all__ = [
+    "IO",
+    "ActorStoreMissingError",
+    "Adapter",
+    "BlockingIO",
+    "Bus",
+    "Chunk",
+    "Claim",
+    "DuplicateRunnerError",
+    "Journal",
+    "Json",
+    "Limits",
+    "LiveChunk",
+    "LoopIO",
+    "MultitaskStrategy",
+    "PoisonStepError",
+    "Produced",
+    "Progress",
+    "Reader",
+    "Record",
+    "RunActiveError",
+    "RunCancelledError",
+    "RunFailedError",
+    "RunIdInUseError",
+    "RunNotFoundError",
+    "Runner",
+    "RunnerNotStartedError",
+    "StepTimeoutError",
+    "UnsupportedSdkError",
+    "Work",
+    "Worker",
+    "WorkflowEngineUnavailableError",
+    "artifact_prefix",
+    "default_worker",
+    "digest",
+    "iterate_in_thread",
+    "process_worker",
+    "record_key",
+    "run_in_thread",
+    "safe_name",
+    "spec_key",
+    "unpack_spec",
+]

@@ -1,0 +1,173 @@
+"""One body of code for threads and for event loops.
+
+The engine's activities are coroutines. In a run of mode "sync" they run in a thread on
+:class:`BlockingIO`, whose coroutines never suspend, so :func:`run_in_thread` needs no event loop
+(and costs no hop to one); in mode "async" they run on the runners' event loop on :class:`LoopIO`.
+"""
+
+import asyncio
+import queue
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from dapr_runners.state import StateStore, StoredValue
+
+T = TypeVar("T")
+
+
+class Inbox(Protocol):
+    """Messages put from any thread, taken by one reader."""
+
+    def put(self, message: Any) -> None: ...
+    async def take(self, timeout: float) -> Any:
+        """The next message, or None after ``timeout`` seconds."""
+        ...
+
+
+class _ThreadInbox:
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def put(self, message: Any) -> None:
+        self._queue.put(message)
+
+    async def take(self, timeout: float) -> Any:
+        try:
+            return self._queue.get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+
+class _LoopInbox:
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._queue: asyncio.Queue[Any] = asyncio.Queue()
+
+    def put(self, message: Any) -> None:
+        # The reader's loop may be gone by the time a late record is announced.
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, message)
+
+    async def take(self, timeout: float) -> Any:
+        if not self._queue.empty():
+            return self._queue.get_nowait()
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._queue.get()
+        except TimeoutError:
+            return None
+
+
+class IO(Protocol):
+    """The state store and the clock, as an activity sees them."""
+
+    async def get(self, key: str) -> bytes | None: ...
+    async def read(self, key: str) -> StoredValue | None: ...
+    async def get_many(self, keys: Sequence[str]) -> dict[str, bytes]: ...
+    async def create(self, key: str, value: bytes) -> bool: ...
+    async def replace(self, key: str, value: bytes, etag: str) -> bool: ...
+    async def put_many(self, values: Mapping[str, bytes]) -> None: ...
+    async def delete_many(self, keys: Sequence[str]) -> None: ...
+    async def call(self, function: Callable[[], T]) -> T:
+        """Call a function that blocks."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+    def inbox(self) -> Inbox: ...
+
+
+class BlockingIO:
+    """For a thread: every coroutine has finished when it is first stepped."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+
+    async def get(self, key: str) -> bytes | None:
+        return self._store.get(key)
+
+    async def read(self, key: str) -> StoredValue | None:
+        return self._store.read(key)
+
+    async def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
+        return self._store.get_many(keys)
+
+    async def create(self, key: str, value: bytes) -> bool:
+        return self._store.create(key, value)
+
+    async def replace(self, key: str, value: bytes, etag: str) -> bool:
+        return self._store.replace(key, value, etag)
+
+    async def put_many(self, values: Mapping[str, bytes]) -> None:
+        self._store.put_many(values)
+
+    async def delete_many(self, keys: Sequence[str]) -> None:
+        self._store.delete_many(keys)
+
+    async def call(self, function: Callable[[], T]) -> T:
+        return function()
+
+    async def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251 - this coroutine is driven by a thread
+
+    def inbox(self) -> Inbox:
+        return _ThreadInbox()
+
+
+class LoopIO:
+    """For an event loop."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+
+    async def get(self, key: str) -> bytes | None:
+        return await self._store.aget(key)
+
+    async def read(self, key: str) -> StoredValue | None:
+        return await self._store.aread(key)
+
+    async def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
+        return await self._store.aget_many(keys)
+
+    async def create(self, key: str, value: bytes) -> bool:
+        return await self._store.acreate(key, value)
+
+    async def replace(self, key: str, value: bytes, etag: str) -> bool:
+        return await self._store.areplace(key, value, etag)
+
+    async def put_many(self, values: Mapping[str, bytes]) -> None:
+        await self._store.aput_many(values)
+
+    async def delete_many(self, keys: Sequence[str]) -> None:
+        await self._store.adelete_many(keys)
+
+    async def call(self, function: Callable[[], T]) -> T:
+        return await asyncio.to_thread(function)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def inbox(self) -> Inbox:
+        return _LoopInbox()
+
+
+def run_in_thread(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends, in this thread."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    coroutine.close()
+    raise RuntimeError("a coroutine of a run of mode 'sync' suspended")
+
+
+def iterate_in_thread(iterator: AsyncIterator[T]) -> Iterator[T]:
+    """The items of an asynchronous generator that never suspends, in this thread."""
+    while True:
+        step: Any = iterator.__anext__()
+        try:
+            step.send(None)
+        except StopIteration as stop:
+            yield stop.value
+        except StopAsyncIteration:
+            return

@@ -1,0 +1,175 @@
+"""One activity: adopt what is recorded, or do the work and record it, first writer wins.
+
+A record is durable before its outcome reaches the workflow, so a re-dispatched activity finds it
+and does nothing again. Where the live state is hot, nobody can have recorded the next step but by
+a duplicate dispatch, which the first-writer-wins create finds out: the look-up is saved.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from dapr_runners.engine._bus import Bus
+from dapr_runners.engine._io import IO
+from dapr_runners.engine._keys import attempts_key, record_key
+from dapr_runners.engine._work import Adapter, Json, Produced, Record, Work
+from dapr_runners.engine.errors import PoisonStepError, StepTimeoutError
+from dapr_runners.state import (
+    Codec,
+    CorruptRecordError,
+    SidecarUnreachableError,
+    StateStoreError,
+)
+
+logger = logging.getLogger("dapr_runners")
+
+_FAULT_PATIENCE = 20.0
+"""Seconds a step that is done goes on trying to record itself while the store is away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``attempts``: how often a step may begin without coming back. ``steps``/``seconds``: how much
+    one activity runs before it hands back to the workflow."""
+
+    attempts: int = 3
+    steps: int = 1
+    seconds: float | None = None
+
+
+class Journal:
+    """Runs items of one runner and records what they produce."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        codec: Codec,
+        bus: Bus,
+        limits: Limits,
+        mark_begun: Callable[[str, bytes], None],
+    ) -> None:
+        self._adapter = adapter
+        self._codec = codec
+        self._bus = bus
+        self._limits = limits
+        self._mark_begun = mark_begun
+
+    async def execute(self, item: Json, io: IO) -> Json:
+        """Do ``item``, and as many fused steps after it as the limits allow."""
+        deadline = time.monotonic() + (self._limits.seconds or float("inf"))
+        more = self._limits.steps if item["op"] in ("fuse", "begin", "commit") else 1
+        if self._limits.seconds is not None:
+            more = max(more, 1_000_000)
+        while True:
+            outcome = await self._one(Work(item), io)
+            if item["op"] == "fuse":
+                more -= 1
+            following = _next_fused(item, outcome)
+            if following is None or more <= 0 or time.monotonic() >= deadline:
+                return outcome
+            if item["op"] != "fuse" and self._limits.steps == 1 and self._limits.seconds is None:
+                return outcome
+            item = following
+
+    async def _one(self, work: Work, io: IO) -> Json:
+        hot = self._adapter.is_hot(work) and "step" not in work.item
+        record = None if hot else await self._find(work, io)
+        if record is not None:
+            await self._adapter.recorded(work, record, None, io)
+        else:
+            record = await self._perform(work, io, hot)
+        if record.outcome["k"] == "end":
+            await io.create(record_key(work.run, "end"), record.key.encode())
+            self._adapter.forget(work.run)
+        self._bus.publish(work.run, record)
+        return record.outcome
+
+    async def _perform(self, work: Work, io: IO, hot: bool) -> Record:
+        if "step" in work.item:
+            work.injected = StepTimeoutError(
+                run_id=work.run, step=work.step_name, seconds=work.item["limit"]
+            )
+        elif work.op in ("fuse", "step"):
+            work.injected = await self._begin_attempt(work, io, hot)
+        produced = await self._adapter.perform(work, io)
+        record = Record(
+            work.key, produced.outcome, produced.body, produced.chunks, produced.outbox
+        )
+        ours = await self._record(work, record, produced, io)
+        if not ours:
+            record = await self._must_find(work, io)
+        await self._adapter.recorded(work, record, produced if ours else None, io)
+        return record
+
+    async def _record(self, work: Work, record: Record, produced: Produced, io: IO) -> bool:
+        data = self._codec.encode(record.pack(), f"the record {work.key}")
+        give_up_at = time.monotonic() + _FAULT_PATIENCE
+        pause = 0.05
+        while True:
+            try:
+                if produced.before_record is not None:
+                    await produced.before_record()
+                return await io.create(record_key(work.run, work.key), data)
+            except (SidecarUnreachableError, StateStoreError) as error:
+                # The work is done: running it again because the store blinked would repeat its
+                # effects. A create that was answered too late is found as our own record.
+                if time.monotonic() > give_up_at:
+                    raise
+                logger.warning("recording %s of %s: %s", work.key, work.run, error)
+                await io.sleep(pause)
+                pause = min(pause * 2, 2.0)
+
+    async def _find(self, work: Work, io: IO) -> Record | None:
+        key = record_key(work.run, work.key)
+        data = await io.get(key)
+        return None if data is None else self.decode(work.key, data, key)
+
+    async def _must_find(self, work: Work, io: IO) -> Record:
+        record = await self._find(work, io)
+        if record is None:
+            raise CorruptRecordError(
+                key=record_key(work.run, work.key), reason="it was there and is gone"
+            )
+        return record
+
+    def decode(self, key: str, data: bytes, stored_under: str) -> Record:
+        """The record in ``data``."""
+        plain = self._codec.decode(data, stored_under)
+        if not isinstance(plain, dict) or not {"o", "b", "c", "x"} <= plain.keys():
+            raise CorruptRecordError(key=stored_under, reason="it is not a record")
+        return Record.unpack(key, cast(Json, plain))
+
+    async def _begin_attempt(self, work: Work, io: IO, hot: bool) -> BaseException | None:
+        """Count this attempt; an error when the step has begun too often without coming back."""
+        key = attempts_key(work.run, work.key)
+        if hot:
+            self._mark_begun(key, b"1")
+            return None
+        begun = int(await io.get(key) or b"0")
+        if begun >= self._limits.attempts:
+            return PoisonStepError(run_id=work.run, step=work.step_name, attempts=begun)
+        await io.put_many({key: str(begun + 1).encode()})
+        return None
+
+
+def _next_fused(item: Json, outcome: Json) -> Json | None:
+    if outcome["k"] != "plan" or len(outcome["steps"]) != 1:
+        return None
+    step: dict[str, Any] = outcome["steps"][0]
+    if not step.get("fuse"):
+        return None
+    base = {key: item[key] for key in ("run", "mode", "limit") if key in item}
+    return {
+        **base,
+        "op": "fuse",
+        "lane": outcome["lane"],
+        "at": outcome["at"],
+        "n": outcome["n"],
+        "task": step["id"],
+        "name": step["name"],
+    }
+
+
+

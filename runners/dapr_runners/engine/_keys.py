@@ -1,0 +1,55 @@
+"""Names of things in the state store, and run ids."""
+
+import hashlib
+import re
+
+_SAFE = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def safe_name(name: str) -> str:
+    """``name`` with only letters, digits, ``-`` and ``_``, which every Dapr API takes."""
+    return _SAFE.sub("-", name).strip("-") or "run"
+
+
+def digest(*parts: str) -> str:
+    """Sixteen hex digits that tell ``parts`` from others."""
+    hashed = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        hashed.update(len(data).to_bytes(8, "big") + data)
+    return hashed.hexdigest()
+
+
+def run_id(runner: str, thread: str, turn: int) -> str:
+    """The id of the ``turn``-th run (from 1) of ``thread``: at most 64 characters, as daprd asks."""
+    return f"{safe_name(runner)[:32]}-{digest(runner, thread)}-{turn}"
+
+
+def thread_key(runner: str, thread: str) -> str:
+    """State key of the pointer to a thread's newest turn."""
+    return f"dr/thread/{safe_name(runner)[:32]}-{digest(runner, thread)}"
+
+
+def record_key(run: str, key: str) -> str:
+    """State key of a record of ``run``."""
+    return f"dr/run/{run}/{key}"
+
+
+def spec_key(run: str) -> str:
+    """State key of what ``run`` was started with."""
+    return f"dr/run/{run}/spec"
+
+
+def end_key(run: str) -> str:
+    """State key that holds the record key of the end of ``run``."""
+    return f"dr/run/{run}/end"
+
+
+def attempts_key(run: str, key: str) -> str:
+    """State key of the attempts begun on the step that is to write the record ``key``."""
+    return f"dr/run/{run}/attempts/{key}"
+
+
+def artifact_prefix(run: str) -> str:
+    """State key prefix of the artifacts of ``run``."""
+    return f"dr/run/{run}"

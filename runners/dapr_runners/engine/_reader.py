@@ -1,0 +1,174 @@
+"""The event log of a run, as a caller reads it: every recorded chunk once, in causal order.
+
+There is no separate log: the records are the log. A plan says which records can come next, so the
+reader knows which keys to ask for. Where worker and caller share a process the bus brings records
+and live chunks at once; polling, at short and growing intervals, finds what other processes wrote.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dapr_runners.engine._bus import Bus, LiveChunk
+from dapr_runners.engine._io import IO
+from dapr_runners.engine._keys import record_key
+from dapr_runners.engine._turns import Progress
+from dapr_runners.engine._work import Json, Record
+
+_FIRST_POLL, _LAST_POLL = 0.005, 1.0
+_STATUS_EVERY = 0.5
+"""Seconds between looks at the workflow itself, which may have failed without a recorded end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One stream chunk; ``id`` is stable over reconnects: ``<run>/<record>.<number>``."""
+
+    id: str
+    data: bytes
+
+
+class Reader:
+    """Reads the log of ``run`` from its beginning."""
+
+    def __init__(
+        self,
+        run: str,
+        bus: Bus,
+        io: IO,
+        decode: Callable[[str, bytes, str], Record],
+        progress: Callable[[str], Any],
+    ) -> None:
+        self._run = run
+        self._io = io
+        self._decode = decode
+        self._progress = progress
+        self._inbox = io.inbox()
+        self._unsubscribe = bus.subscribe(run, self._inbox.put)
+        self._expected: dict[str, int] = {"0": 0}  # record key -> chunks given out live
+        self._early: dict[str, Record] = {}
+        self._pause = _FIRST_POLL
+        self._since_status = 0.0
+        self.end: Record | None = None
+        self.broken = False
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._unsubscribe()
+
+    async def events(self) -> AsyncIterator[Chunk | Record]:
+        """Chunks as they come, and each record after its chunks. Ends with the record of the end,
+        or without one when the workflow broke (see :attr:`broken`)."""
+        async for event in self._poll():
+            yield event
+        while self.end is None and not self.broken:
+            message = await self._inbox.take(self._pause)
+            if message is None:
+                async for event in self._poll():
+                    yield event
+            elif isinstance(message, LiveChunk):
+                if message.key in self._expected and message.seq == self._expected[message.key]:
+                    self._expected[message.key] += 1
+                    yield Chunk(f"{self._run}/{message.key}.{message.seq}", message.data)
+            else:
+                async for event in self._accept({message.key: message}):
+                    yield event
+
+    async def recorded(self) -> AsyncIterator[Record]:
+        """The records there are right now, without waiting for more."""
+        self.close()
+        while self.end is None:
+            found = await self._fetch(list(self._expected))
+            if not found:
+                return
+            async for event in self._accept(found):
+                if isinstance(event, Record):
+                    yield event
+
+    async def _poll(self) -> AsyncIterator[Chunk | Record]:
+        found = await self._fetch(list(self._expected))
+        if found:
+            self._pause, self._since_status = _FIRST_POLL, 0.0
+            async for event in self._accept(found):
+                yield event
+            return
+        self._since_status += self._pause
+        self._pause = min(self._pause * 1.5, _LAST_POLL)
+        if self._since_status >= _STATUS_EVERY:
+            self._since_status = 0.0
+            if await self._progress(self._run) in (Progress.BROKEN, Progress.ENDED):
+                # What was recorded between the poll and the look counts.
+                last = await self._fetch(list(self._expected))
+                async for event in self._accept(last):
+                    yield event
+                self.broken = not last and self.end is None
+
+    async def _fetch(self, keys: list[str]) -> dict[str, Record]:
+        stored = {record_key(self._run, key): key for key in keys}
+        found = await self._io.get_many(list(stored))
+        return {stored[at]: self._decode(stored[at], data, at) for at, data in found.items()}
+
+    async def _accept(self, records: dict[str, Record]) -> AsyncIterator[Chunk | Record]:
+        self._early.update(records)
+        while self.end is None:
+            key = next((key for key in self._expected if key in self._early), None)
+            if key is None:
+                return
+            record = self._early.pop(key)
+            async for event in self._drain_steps_before(record):
+                yield event
+            for event in self._give_out(record):
+                yield event
+
+    async def _drain_steps_before(self, record: Record) -> AsyncIterator[Chunk | Record]:
+        """The steps of a superstep come before what follows it, whichever was found first."""
+        lane, n = _place(record.key)
+        if n is None:
+            return
+        steps = [key for key in self._expected if key.startswith(f"{lane}{n - 1}:")]
+        found = {key: self._early.pop(key) for key in steps if key in self._early}
+        missing = [key for key in steps if key not in found]
+        if missing:
+            found.update(await self._fetch(missing))
+        for key in steps:
+            if key in found:
+                for event in self._give_out(found[key]):
+                    yield event
+            self._expected.pop(key, None)
+
+    def _give_out(self, record: Record) -> list[Chunk | Record]:
+        given = self._expected.pop(record.key, 0)
+        events: list[Chunk | Record] = [
+            Chunk(f"{self._run}/{record.key}.{number}", data)
+            for number, data in enumerate(record.chunks)
+            if number >= given
+        ]
+        self._expect_after(record)
+        if record.outcome["k"] == "end":
+            self.end = record
+        events.append(record)
+        return events
+
+    def _expect_after(self, record: Record) -> None:
+        outcome = record.outcome
+        if outcome["k"] == "plan":
+            lane, n, steps = outcome["lane"], outcome["n"], outcome["steps"]
+            if not (len(steps) == 1 and steps[0].get("fuse")):
+                self._expect_steps(lane, n, steps)
+            self._expected.setdefault(f"{lane}{n + 1}", 0)
+        elif outcome["k"] == "step":
+            self._expect_steps(outcome["lane"], outcome["n"], outcome.get("more") or [])
+        elif outcome["k"] == "retry":
+            base = record.key.partition("~")[0]
+            self._expected.setdefault(f"{base}~{outcome['attempt']}", 0)
+
+    def _expect_steps(self, lane: str, n: int, steps: list[Json]) -> None:
+        for step in steps:
+            key = f"{lane}{n}:{step['id']}"
+            self._expected.setdefault(f"{key}/0" if step.get("loop") else key, 0)
+
+
+def _place(key: str) -> tuple[str, int | None]:
+    """The lane and number of a loop's record; no number for the record of a step."""
+    head, slash, last = key.partition("~")[0].rpartition("/")
+    return head + slash, None if ":" in last else int(last)

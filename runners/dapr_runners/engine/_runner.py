@@ -1,0 +1,269 @@
+"""What the runners of all frameworks have in common: life, runs, and their results."""
+
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any, TypeVar
+
+from dapr_runners.engine._bus import Bus
+from dapr_runners.engine._io import IO, BlockingIO, LoopIO, run_in_thread
+from dapr_runners.engine._journal import Journal, Limits
+from dapr_runners.engine._keys import (
+    artifact_prefix,
+    attempts_key,
+    end_key,
+    record_key,
+    safe_name,
+    spec_key,
+)
+from dapr_runners.engine._reader import Chunk, Reader
+from dapr_runners.engine._turns import (
+    Claim,
+    MultitaskStrategy,
+    Turns,
+    pack_spec,
+    unpack_spec,
+)
+from dapr_runners.engine._work import Adapter, Json, Record
+from dapr_runners.engine._worker import Worker, default_worker
+from dapr_runners.engine.errors import (
+    RunCancelledError,
+    RunFailedError,
+    RunNotFoundError,
+    RunnerNotStartedError,
+)
+from dapr_runners.state import Codec, StateStore
+
+logger = logging.getLogger("dapr_runners")
+T = TypeVar("T")
+
+
+class Runner:
+    """Base of the runners. ``name`` is what its workflow, activities and recorded runs go by, so
+    it must stay the same over restarts and be its own in a process.
+
+    ``store`` is the state store (default: the component ``statestore`` of the sidecar the
+    environment names); ``step_timeout`` gives up a step after that many seconds;
+    ``max_attempts`` is how often a step may take its worker down; ``steps_per_activity`` (a number,
+    or seconds as a float with ``seconds_per_activity``) runs several steps in one activity, each
+    recorded before the next.
+    """
+
+    framework = ""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        adapter: Adapter,
+        codec: Codec,
+        store: StateStore,
+        bus: Bus,
+        worker: Worker | None = None,
+        step_timeout: float | None = None,
+        max_attempts: int = 3,
+        steps_per_activity: int = 1,
+        seconds_per_activity: float | None = None,
+        multitask_strategy: MultitaskStrategy = "reject",
+    ) -> None:
+        self.name = name
+        self.store = store
+        self._codec = codec
+        self._adapter = adapter
+        self._bus = bus
+        self._worker = worker or default_worker()
+        self._step_timeout = step_timeout
+        self._strategy: MultitaskStrategy = multitask_strategy
+        self._started = False
+        self._turns = Turns(name, codec, lambda: self._worker.client, self._base)
+        self._journal = Journal(
+            adapter,
+            codec,
+            bus,
+            Limits(max_attempts, steps_per_activity, seconds_per_activity),
+            self._mark_begun,
+        )
+        self._worker.register(name, self._journal, store, list(adapter.activity_names()))
+
+    # -- life
+
+    @property
+    def is_running(self) -> bool:
+        """Whether this process works on runs of this runner."""
+        return self._started
+
+    def start(self) -> None:
+        """Begin to work: on new runs, and on what a dead process left behind. Idempotent."""
+        if not self._started:
+            self._worker.start()
+            self._started = True
+
+    def shutdown(self) -> None:
+        """Stop working. Runs that are not finished go on when a worker is there again."""
+        if self._started:
+            self._started = False
+            self._worker.stop()
+            self._worker.unregister(self.name)
+
+    def _require_started(self) -> None:
+        if not self._started:
+            raise RunnerNotStartedError(runner=self.name)
+
+    def _base(self, run: str, mode: str) -> Json:
+        base: Json = {"run": run, "mode": mode}
+        if self._step_timeout is not None:
+            base["limit"] = self._step_timeout
+        return base
+
+    def _mark_begun(self, key: str, value: bytes) -> None:
+        self.store.put_soon(key, value)
+
+    # -- runs
+
+    async def _open(
+        self,
+        io: IO,
+        *,
+        thread: str | None,
+        fingerprint: str,
+        spec: Json,
+        mode: str,
+        wanted: str | None,
+        strategy: MultitaskStrategy | None,
+        before_schedule: Callable[[str], None],
+    ) -> Claim:
+        self._require_started()
+        packed = pack_spec(self._codec, fingerprint, spec)
+        if thread is None:
+            run = wanted or f"{safe_name(self.name)[:32]}-{uuid.uuid4().hex[:16]}"
+            if wanted is not None:
+                thread = f"run:{wanted}"
+            else:
+                before_schedule(run)
+                return await self._turns.start_unthreaded(io, run=run, spec=packed, mode=mode)
+        return await self._turns.claim(
+            io,
+            thread=thread,
+            fingerprint=fingerprint,
+            spec=packed,
+            mode=mode,
+            strategy=strategy or self._strategy,
+            cancel=self._cancel_run,
+            wanted=wanted,
+            before_schedule=before_schedule,
+        )
+
+    async def _follow(self, io: IO, run: str) -> AsyncIterator[Chunk | Record]:
+        """The events of ``run``; raises when it ended without a result."""
+        reader = Reader(
+            run, self._bus, io, self._journal.decode, lambda r: self._turns.progress(io, r)
+        )
+        try:
+            async for event in reader.events():
+                yield event
+            if reader.end is None:
+                await self._raise_broken(io, run)
+        finally:
+            reader.close()
+
+    async def _raise_broken(self, io: IO, run: str) -> None:
+        state = await io.call(lambda: self._worker.client.get_workflow_state(run))
+        if state is None:
+            raise RunNotFoundError(run_id=run)
+        if state.runtime_status.name in ("TERMINATED", "CANCELED"):
+            raise RunCancelledError(run_id=run)
+        details: Any = state.failure_details
+        raise RunFailedError(
+            run_id=run,
+            error_type=details.error_type if details else state.runtime_status.name,
+            detail=details.message if details else "the workflow says no more",
+        )
+
+    async def _end_of(self, io: IO, run: str) -> Record | None:
+        """The record of the end of ``run``, if it has ended."""
+        at = await io.get(end_key(run))
+        if at is None:
+            return None
+        key = at.decode()
+        data = await io.get(record_key(run, key))
+        return None if data is None else self._journal.decode(key, data, record_key(run, key))
+
+    async def _spec_of(self, io: IO, run: str) -> Json:
+        data = await io.get(spec_key(run))
+        if data is None:
+            raise RunNotFoundError(run_id=run)
+        return unpack_spec(self._codec, data, run)
+
+    # -- operations
+
+    def get_workflow_status(self, workflow_id: str) -> dict[str, Any] | None:
+        """State of the run ``workflow_id``: ``workflow_id``, ``status``, ``custom_status``,
+        ``created_at``, ``last_updated_at``; None when there is no such workflow."""
+        state = self._worker.client.get_workflow_state(workflow_id, fetch_payloads=True)
+        if state is None:
+            return None
+        return {
+            "workflow_id": workflow_id,
+            "status": state.runtime_status.name,
+            "custom_status": state.serialized_custom_status,
+            "created_at": state.created_at,
+            "last_updated_at": state.last_updated_at,
+        }
+
+    def cancel(self, run_id: str | None = None, *, thread_id: str | None = None) -> None:
+        """Cancel a run, by its id or as the newest of a thread. What is recorded stays recorded; a
+        step that runs right now runs to its end, and its result is ignored."""
+        self._cancel_run(self._resolve(run_id, thread_id))
+
+    terminate_workflow = cancel
+
+    def purge(self, run_id: str | None = None, *, thread_id: str | None = None) -> None:
+        """Delete everything recorded for a finished run: its workflow, its records, its
+        artifacts. The run id then names nothing. Raises when it is still active."""
+        run = self._resolve(run_id, thread_id)
+        io = BlockingIO(self.store)
+        run_in_thread(self._purge(io, run))
+
+    purge_workflow = purge
+
+    def _resolve(self, run_id: str | None, thread_id: str | None) -> str:
+        if run_id is not None:
+            return run_id
+        if thread_id is None:
+            raise TypeError("pass run_id or thread_id")
+        return run_in_thread(self._turns.current(BlockingIO(self.store), thread_id))
+
+    def _cancel_run(self, run: str) -> None:
+        self._worker.client.terminate_workflow(run)
+        self._adapter.forget(run)
+
+    async def _purge(self, io: IO, run: str) -> None:
+        if self._worker.client.get_workflow_state(run, fetch_payloads=False) is not None:
+            self._worker.client.purge_workflow(run)
+        self._adapter.forget(run)
+        keys = [key async for key in self._keys_of(io, run)]
+        await io.delete_many(keys)
+
+    async def _keys_of(self, io: IO, run: str) -> AsyncIterator[str]:
+        """State keys of ``run``: the records say what can follow them."""
+        yield end_key(run)
+        reader = Reader(run, self._bus, io, self._journal.decode, lambda _: None)
+        async for record in reader.recorded():
+            yield record_key(run, record.key)
+            yield attempts_key(run, record.key)
+            for artifact in self._artifacts_of(record):
+                yield f"{artifact_prefix(run)}/a/{artifact}"
+        yield spec_key(run)
+
+    def _artifacts_of(self, record: Record) -> Iterable[str]:
+        return record.body.get("artifacts", ())
+
+    # -- both worlds
+
+    def _blocking(self) -> BlockingIO:
+        return BlockingIO(self.store)
+
+    def _looping(self) -> LoopIO:
+        return LoopIO(self.store)
+
+

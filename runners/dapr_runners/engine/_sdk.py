@@ -1,0 +1,90 @@
+"""The private symbols of the Dapr SDK this package touches, in one place, checked at import.
+
+``dapr.ext.workflow`` offers ``when_all`` and ``when_any`` only. An engine that reacts to each of N
+parallel steps would pay N ``when_any`` over what is left, on every replay: quadratic work a turn,
+cubic work a fan-out. :class:`Arrivals` is a composite that costs the same for each arrival.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, cast
+
+from dapr.ext import workflow as sdk
+
+from dapr_runners.engine.errors import UnsupportedSdkError
+
+UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+
+try:
+    from dapr.ext.workflow._durabletask.task import CompositeTask, Task
+except ImportError as error:
+    raise UnsupportedSdkError(symbol="dapr.ext.workflow._durabletask.task") from error
+
+_PARENT, _COMPLETE, _RESULT = "_parent", "_is_complete", "_result"
+
+
+class _Signal(Task):
+    """A task that is completed by hand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        setattr(self, _RESULT, None)
+
+    def fire(self) -> None:
+        setattr(self, _COMPLETE, True)
+
+
+if not all(hasattr(_Signal(), name) for name in (_PARENT, _COMPLETE)):
+    raise UnsupportedSdkError(symbol="Task._parent, Task._is_complete")
+
+
+class Arrivals(CompositeTask):
+    """Tasks in the order in which they complete, for a workflow that waits for the next one."""
+
+    def __init__(self) -> None:
+        self._ready: deque[Any] = deque()
+        self._signal = _Signal()
+        super().__init__([])
+
+    def add(self, task: Any) -> Any:
+        """Watch ``task``; returns it."""
+        if task.is_complete:
+            self._ready.append(task)
+        else:
+            setattr(task, _PARENT, self)
+        return task
+
+    def on_child_completed(self, task: Any) -> None:
+        self._ready.append(task)
+        self._signal.fire()
+
+    def take(self) -> Any:
+        """The next completed task, or None."""
+        return self._ready.popleft() if self._ready else None
+
+    def wait(self) -> Any:
+        """A task to yield: it completes when :meth:`take` has something to give."""
+        self._signal = _Signal()
+        if self._ready:
+            self._signal.fire()
+        return self._signal
+
+
+def lift_message_limit(runtime: sdk.WorkflowRuntime) -> None:
+    """Let a worker of SDK 1.18 receive work items over 4 MiB.
+
+    Without it one such item breaks the stream for every workflow of the app (shared facts, dapr
+    1.9); 1.19 has no limit by default.
+    """
+    worker = cast(Any, runtime).__dict__.get("_WorkflowRuntime__worker")
+    if worker is None:
+        raise UnsupportedSdkError(symbol="WorkflowRuntime.__worker")
+    if not getattr(worker, "_channel_options", None):
+        worker._channel_options = UNLIMITED
+
+
+def registered_names(runtime: sdk.WorkflowRuntime) -> Callable[[str], bool]:
+    """Tells whether a workflow name is registered with ``runtime``."""
+    worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
+    registry = worker._registry
+    return lambda name: registry.get_orchestrator(name) is not None

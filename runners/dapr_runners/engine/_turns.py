@@ -1,0 +1,239 @@
+"""Which run a call is for: attach to the active one, deliver a finished one, or start a turn.
+
+The pointer of a thread names its newest turn and holds what that turn was started with, so a
+caller that died between claiming and scheduling is made good by the next caller, whoever it is.
+"""
+
+import enum
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, cast
+
+from dapr.ext import workflow as sdk
+
+from dapr_runners.engine._io import IO
+from dapr_runners.engine._keys import end_key, run_id, spec_key, thread_key
+from dapr_runners.engine._work import Json
+from dapr_runners.engine.errors import RunActiveError, RunIdInUseError, RunNotFoundError
+from dapr_runners.state import Codec, CorruptRecordError
+
+logger = logging.getLogger("dapr_runners")
+
+MultitaskStrategy: TypeAlias = Literal["reject", "enqueue", "interrupt"]
+
+
+class Progress(enum.Enum):
+    """How far a run is."""
+
+    ABSENT = "absent"
+    ACTIVE = "active"
+    ENDED = "ended"
+    BROKEN = "broken"
+    """The workflow failed or was terminated without a recorded end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The newest turn of a thread."""
+
+    turn: int
+    run: str
+    fingerprint: str
+    spec: bytes
+    delivered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The run a call is for; ``started`` when this call began it."""
+
+    run: str
+    thread: str | None
+    started: bool
+
+
+class Turns:
+    """Claims runs of one runner."""
+
+    def __init__(
+        self,
+        runner: str,
+        codec: Codec,
+        client: Callable[[], sdk.DaprWorkflowClient],
+        base: Callable[[str, str], Json],
+    ) -> None:
+        self._runner = runner
+        self._codec = codec
+        self._client = client
+        self._base = base
+
+    async def claim(
+        self,
+        io: IO,
+        *,
+        thread: str,
+        fingerprint: str,
+        spec: bytes,
+        mode: str,
+        strategy: MultitaskStrategy,
+        cancel: Callable[[str], Any],
+        before_schedule: Callable[[str], None],
+        wanted: str | None = None,
+    ) -> Claim:
+        """The run for a call with this ``fingerprint`` on ``thread``. ``wanted``: its run id."""
+        key = thread_key(self._runner, thread)
+        while True:
+            stored = await io.read(key)
+            pointer = None if stored is None else self._pointer(key, stored.value)
+            if wanted is not None and (old := await io.get(spec_key(wanted))) is not None:
+                if _fingerprint_of(self._codec, old, wanted) != fingerprint:
+                    raise RunIdInUseError(run_id=wanted)
+                await self._ensure_scheduled(io, wanted, old, mode)
+                return Claim(wanted, thread, started=False)
+            if pointer is not None:
+                same = pointer.fingerprint == fingerprint and wanted in (None, pointer.run)
+                progress = await self.progress(io, pointer.run)
+                if progress in (Progress.ABSENT, Progress.ACTIVE):
+                    if progress is Progress.ABSENT:
+                        await self._ensure_scheduled(io, pointer.run, pointer.spec, mode)
+                    if same:
+                        return Claim(pointer.run, thread, started=False)
+                    await self._make_way(io, pointer, thread, strategy, cancel)
+                    continue
+                if same and not pointer.delivered and progress is Progress.ENDED:
+                    return Claim(pointer.run, thread, started=False)
+            turn = 1 if pointer is None else pointer.turn + 1
+            run = wanted or run_id(self._runner, thread, turn)
+            packed = self._pack(Pointer(turn, run, fingerprint, spec))
+            won = (
+                await io.create(key, packed)
+                if stored is None
+                else await io.replace(key, packed, stored.etag)
+            )
+            if won:
+                before_schedule(run)
+                await self._ensure_scheduled(io, run, spec, mode)
+                return Claim(run, thread, started=True)
+
+    async def start_unthreaded(self, io: IO, *, run: str, spec: bytes, mode: str) -> Claim:
+        """Start a run that belongs to no thread."""
+        await self._ensure_scheduled(io, run, spec, mode)
+        return Claim(run, None, started=True)
+
+    async def _make_way(
+        self,
+        io: IO,
+        pointer: Pointer,
+        thread: str,
+        strategy: MultitaskStrategy,
+        cancel: Callable[[str], Any],
+    ) -> None:
+        if strategy == "reject":
+            raise RunActiveError(runner=self._runner, thread=thread, run_id=pointer.run)
+        if strategy == "interrupt":
+            await io.call(lambda: cancel(pointer.run))
+        pause = 0.01
+        while await self.progress(io, pointer.run) in (Progress.ACTIVE, Progress.ABSENT):
+            await io.sleep(pause)
+            pause = min(pause * 1.5, 1.0)
+
+    async def _ensure_scheduled(self, io: IO, run: str, spec: bytes, mode: str) -> None:
+        await io.create(spec_key(run), spec)
+        if await self.progress(io, run) is not Progress.ABSENT:
+            return
+        request = {"base": self._base(run, mode), "runner": self._runner}
+
+        def schedule() -> None:
+            try:
+                self._client().schedule_new_workflow(
+                    cast(Any, _named(self._runner)), input=request, instance_id=run
+                )
+            except Exception as error:
+                if "already exists" not in str(error).lower():
+                    raise
+                # Somebody else scheduled it in between: then it runs, which is all we want.
+                logger.debug("run %s was scheduled by another caller", run)
+
+        await io.call(schedule)
+
+    async def progress(self, io: IO, run: str) -> Progress:
+        """How far ``run`` is."""
+        if await io.get(end_key(run)) is not None:
+            return Progress.ENDED
+        state = await io.call(
+            lambda: self._client().get_workflow_state(run, fetch_payloads=False)
+        )
+        if state is None:
+            return Progress.ABSENT
+        match state.runtime_status.name:
+            case "FAILED" | "TERMINATED" | "CANCELED":
+                return Progress.BROKEN
+            case "COMPLETED":
+                return Progress.ENDED
+            case _:
+                return Progress.ACTIVE
+
+    async def pointer(self, io: IO, thread: str) -> Pointer | None:
+        """The newest turn of ``thread``."""
+        key = thread_key(self._runner, thread)
+        data = await io.get(key)
+        return None if data is None else self._pointer(key, data)
+
+    async def current(self, io: IO, thread: str) -> str:
+        """The id of the newest run of ``thread``."""
+        pointer = await self.pointer(io, thread)
+        if pointer is None:
+            raise RunNotFoundError(run_id=f"(newest of thread {thread})")
+        return pointer.run
+
+    async def delivered(self, io: IO, claim: Claim) -> None:
+        """A caller has received the end of the run: the next call with its input is a new turn."""
+        if claim.thread is None:
+            return
+        key = thread_key(self._runner, claim.thread)
+        while (stored := await io.read(key)) is not None:
+            pointer = self._pointer(key, stored.value)
+            if pointer.run != claim.run or pointer.delivered:
+                return
+            if await io.replace(key, self._pack(replace(pointer, delivered=True)), stored.etag):
+                return
+
+    def _pack(self, pointer: Pointer) -> bytes:
+        fields = (
+            pointer.turn, pointer.run, pointer.fingerprint, pointer.spec, pointer.delivered
+        )  # fmt: skip
+        return self._codec.encode(list(fields), "the thread's pointer")
+
+    def _pointer(self, key: str, data: bytes) -> Pointer:
+        plain = self._codec.decode(data, key)
+        if not isinstance(plain, list) or len(cast(list[Any], plain)) != 5:
+            raise CorruptRecordError(key=key, reason="it is not the pointer of a thread")
+        return Pointer(*cast(list[Any], plain))
+
+
+def pack_spec(codec: Codec, fingerprint: str, spec: Json) -> bytes:
+    """What a run is started with, as stored."""
+    return codec.encode({"fingerprint": fingerprint, **spec}, "the run's input")
+
+
+def unpack_spec(codec: Codec, data: bytes, run: str) -> Json:
+    """The reverse of :func:`pack_spec`."""
+    plain = codec.decode(data, spec_key(run))
+    if not isinstance(plain, dict) or "fingerprint" not in plain:
+        raise CorruptRecordError(key=spec_key(run), reason="it does not describe a run")
+    return cast(Json, plain)
+
+
+def _fingerprint_of(codec: Codec, data: bytes, run: str) -> str:
+    return unpack_spec(codec, data, run)["fingerprint"]
+
+
+def _named(name: str) -> Callable[..., None]:
+    """SDK 1.18 wants a function to schedule, and takes the workflow's name from it."""
+
+    def workflow(_ctx: Any, _inp: Any) -> None: ...
+
+    workflow.__name__ = name
+    workflow.__dict__["_dapr_alternate_name"] = name
+    return workflow

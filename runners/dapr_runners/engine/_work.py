@@ -1,0 +1,139 @@
+"""What the generator, the activities and a framework's adapter say to each other.
+
+An *item* (activity input, JSON)::
+
+    {"run": run id, "mode": "sync" | "async",       # the same in every item of a run
+     "op": "begin" | "fuse" | "step" | "commit",
+     "lane": "" or "3:<task>/...",                   # the loop it belongs to
+     "at": record key of the plan, "n": its number,  # absent for begin of a root lane
+     "task": task id, "name": activity name, "of": failed task id,     # fuse, step, begin of a lane
+     "done": [[task id, record key], ...], "timed_out": bool,          # commit
+     "attempt": int, "step": name of the step that is given up}
+
+An *outcome* (activity result, JSON), by its ``k``::
+
+    {"k": "plan", "lane", "at", "n", "steps": [{"id", "name", "fuse"?, "loop"?, "of"?}], "commit": name,
+     "window"?: int, "timeout"?: seconds}
+    {"k": "step", "lane", "n", "id", "at", "stop"?: bool, "more"?: [steps]}
+    {"k": "retry", "after": seconds, "attempt": int}
+    {"k": "end", "at": record key, "status": str}
+
+Record keys are relative to the run: ``3`` is superstep 3 of the root lane, ``3:<task>`` the result
+of a step planned there, ``3:<task>/0`` the first record of the lane inside it, ``~2`` a second
+attempt.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from dapr_runners.engine._io import IO
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Work:
+    """One item, read."""
+
+    item: Json
+    injected: BaseException | None = None
+    """An error to take as the step's outcome instead of running it."""
+
+    @property
+    def run(self) -> str:
+        return self.item["run"]
+
+    @property
+    def op(self) -> str:
+        return self.item["op"]
+
+    @property
+    def lane(self) -> str:
+        return self.item.get("lane", "")
+
+    @property
+    def n(self) -> int:
+        """Number of the plan this works on; -1 before the first."""
+        return -1 if self.op == "begin" else self.item["n"]
+
+    @property
+    def attempt(self) -> int:
+        return self.item.get("attempt", 1)
+
+    @property
+    def key(self) -> str:
+        """Record key (relative to the run) of what this produces."""
+        if self.op == "step":
+            key = f"{self.lane}{self.n}:{self.item['task']}"
+        else:
+            key = f"{self.lane}{self.n + 1}"
+        return key if self.attempt == 1 else f"{key}~{self.attempt}"
+
+    @property
+    def step_name(self) -> str:
+        """Name of the user's step, for errors and events."""
+        return self.item.get("step") or self.item.get("name", "")
+
+
+@dataclass(slots=True)
+class Produced:
+    """What an adapter made of an item: it becomes the record.
+
+    ``body`` and ``outbox`` are the adapter's own plain data; ``chunks`` are encoded stream chunks
+    in order; ``before_record`` stores what the record refers to.
+    """
+
+    outcome: Json
+    body: Json = field(default_factory=dict[str, Any])
+    chunks: list[bytes] = field(default_factory=list[bytes])
+    outbox: list[Any] = field(default_factory=list[Any])
+    before_record: Callable[[], Awaitable[None]] | None = None
+    held: Any = None
+    """The adapter's own, given back to it once the record is durable."""
+
+
+@dataclass(slots=True)
+class Record:
+    """A record as stored: the first to be written under its key counts."""
+
+    key: str
+    outcome: Json
+    body: Json
+    chunks: list[bytes]
+    outbox: list[Any]
+
+    def pack(self) -> Json:
+        return {"o": self.outcome, "b": self.body, "c": self.chunks, "x": self.outbox}
+
+    @classmethod
+    def unpack(cls, key: str, data: Json) -> "Record":
+        return cls(key, data["o"], data["b"], data["c"], data["x"])
+
+
+class Adapter(Protocol):
+    """A framework, seen by the engine. Methods are coroutines; for a run of mode "sync" they must
+    not suspend, and they run in a thread of their own."""
+
+    def activity_names(self) -> Sequence[str]:
+        """Names of all activities, without the runner's name in front."""
+        ...
+
+    def is_hot(self, work: Work) -> bool:
+        """Whether this process holds what the item works on, because it made it just before."""
+        ...
+
+    async def perform(self, work: Work, io: IO) -> Produced:
+        """Do the item's work."""
+        ...
+
+    async def recorded(
+        self, work: Work, record: Record, produced: Produced | None, io: IO
+    ) -> None:
+        """``record`` is durable. ``produced`` is what it was made of, or None when the record of
+        another attempt counts."""
+        ...
+
+    def forget(self, run: str) -> None:
+        """Drop what is held in memory for ``run``."""
+        ...

@@ -1,0 +1,210 @@
+"""The one worker of a process: a workflow stream that knows all its runners.
+
+Two streams of one app get each other's work and fail it, so every runner of a process registers
+here, and the stream opens when the first of them starts.
+"""
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import grpc
+from dapr.ext import workflow as sdk
+
+from dapr_runners.engine._io import BlockingIO, LoopIO, run_in_thread
+from dapr_runners.engine._journal import Journal
+from dapr_runners.engine._sdk import lift_message_limit
+from dapr_runners.engine._work import Json
+from dapr_runners.engine._workflow import run_workflow
+from dapr_runners.engine.errors import (
+    ActorStoreMissingError,
+    DuplicateRunnerError,
+    WorkflowEngineUnavailableError,
+)
+from dapr_runners.state import (
+    SidecarUnreachableError,
+    StateStore,
+    UnauthorizedError,
+    sidecar_address,
+)
+
+T = TypeVar("T")
+
+STEP_THREADS = 64
+"""Synchronous steps that run at once in a process."""
+
+
+class Worker:
+    """A process's workflow worker on one sidecar (``address`` is ``host:port``)."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._lock = threading.Lock()
+        self._journals: dict[str, Journal] = {}
+        self._stores: dict[str, StateStore] = {}
+        self._runtime: sdk.WorkflowRuntime | None = None
+        self._client: sdk.DaprWorkflowClient | None = None
+        self._users = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    # -- runners
+
+    def register(
+        self, runner: str, journal: Journal, store: StateStore, activities: list[str]
+    ) -> None:
+        """Make ``runner`` known. Do it for every runner before the first starts: recorded runs are
+        handed out as soon as the stream opens."""
+        with self._lock:
+            if runner in self._journals:
+                raise DuplicateRunnerError(runner=runner)
+            self._journals[runner] = journal
+            self._stores[runner] = store
+            self._names = {**getattr(self, "_names", {}), runner: activities}
+            if self._runtime is not None:
+                self._register_with(self._runtime, runner)
+
+    def unregister(self, runner: str) -> None:
+        """Forget ``runner``; its name is free again once the stream has closed."""
+        with self._lock:
+            self._journals.pop(runner, None)
+            self._stores.pop(runner, None)
+            self._names.pop(runner, None)
+
+    def _register_with(self, runtime: sdk.WorkflowRuntime, runner: str) -> None:
+        journal, store = self._journals[runner], self._stores[runner]
+        blocking, looping = BlockingIO(store), LoopIO(store)
+
+        # The SDK marks the functions it registers, so each gets fresh ones.
+        def workflow(ctx: Any, inp: Any) -> Any:
+            return run_workflow(ctx, inp)
+
+        async def activity(_ctx: Any, item: Json) -> Json:
+            if item["mode"] == "async":
+                return await self._on_loop(journal.execute(item, looping))
+            return await self._in_thread(lambda: run_in_thread(journal.execute(item, blocking)))
+
+        runtime.register_workflow(workflow, name=runner)
+        for name in dict.fromkeys((*self._names[runner], "__control__")):
+            runtime.register_activity(_fresh(activity), name=f"{runner}/{name}")
+
+    async def _on_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self.loop()))
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        assert self._pool is not None
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that runs the steps of runs of mode "async"."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                thread = threading.Thread(
+                    target=self._loop.run_forever, name="dapr-runners-loop", daemon=True
+                )
+                thread.start()
+            return self._loop
+
+    def in_background(self, call: Callable[[], Any]) -> "Future[Any]":
+        """Run ``call`` in a thread of the worker."""
+        assert self._pool is not None
+        return self._pool.submit(call)
+
+    # -- life
+
+    @property
+    def client(self) -> sdk.DaprWorkflowClient:
+        """The workflow client, thread-safe; made on first use."""
+        with self._lock:
+            if self._client is None:
+                host, port = _host_port(self.address)
+                self._client = sdk.DaprWorkflowClient(host=host, port=port)
+            return self._client
+
+    def start(self) -> None:
+        """Open the stream, unless it is open. Raises at once, saying what to start, when the
+        sidecar is not there, refuses the token or cannot run workflows."""
+        self.probe()
+        with self._lock:
+            self._users += 1
+            if self._runtime is not None:
+                return
+            host, port = _host_port(self.address)
+            runtime = sdk.WorkflowRuntime(host=host, port=port, maximum_thread_pool_workers=16)
+            lift_message_limit(runtime)
+            for runner in self._journals:
+                self._register_with(runtime, runner)
+            self._pool = ThreadPoolExecutor(STEP_THREADS, thread_name_prefix="dapr-runners-step")
+            runtime.start()
+            self._runtime = runtime
+
+    def stop(self) -> None:
+        """Close the stream when its last runner stops."""
+        with self._lock:
+            self._users -= 1
+            if self._users > 0 or self._runtime is None:
+                return
+            runtime, self._runtime = self._runtime, None
+            pool, self._pool = self._pool, None
+            loop, self._loop = self._loop, None
+            client, self._client = self._client, None
+        runtime.shutdown()
+        if client is not None:
+            client.close()
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+        if pool is not None:
+            pool.shutdown(wait=False)
+
+    def probe(self) -> None:
+        """Ask the sidecar for an instance that does not exist. A worker stream retries in silence
+        for ever where this says what is wrong."""
+        host, port = _host_port(self.address)
+        client = sdk.DaprWorkflowClient(host=host, port=port)
+        try:
+            client.get_workflow_state("dapr-runners-probe", fetch_payloads=False)
+        except grpc.RpcError as error:
+            raise _sidecar_fault(self.address, error) from error
+        finally:
+            client.close()
+
+
+def _sidecar_fault(address: str, error: grpc.RpcError) -> Exception:
+    call: Any = error
+    detail: str = call.details() or ""
+    match call.code():
+        case grpc.StatusCode.UNAVAILABLE:
+            return SidecarUnreachableError(address=address, detail=detail)
+        case grpc.StatusCode.UNAUTHENTICATED:
+            return UnauthorizedError(address=address)
+        case _ if "actor runtime" in detail or "state store" in detail:
+            return ActorStoreMissingError(address=address)
+        case _:
+            return WorkflowEngineUnavailableError(address=address, detail=detail)
+
+
+def _fresh(activity: Callable[..., Coroutine[Any, Any, Json]]) -> Any:
+    async def run(ctx: Any, item: Json) -> Json:
+        return await activity(ctx, item)
+
+    return run
+
+
+def _host_port(address: str) -> tuple[str, str]:
+    host, _, port = address.rpartition(":")
+    return host, port
+
+
+@functools.lru_cache(maxsize=None)
+def process_worker(address: str) -> Worker:
+    """The worker of this process on the sidecar at ``address``."""
+    return Worker(address)
+
+
+def default_worker() -> Worker:
+    """The worker of this process on the sidecar the environment names."""
+    return process_worker(sidecar_address())

@@ -1,0 +1,114 @@
+"""What can go wrong with a run."""
+
+from dataclasses import dataclass
+
+from dapr_runners.errors import DaprRunnersError
+
+
+@dataclass(eq=False)
+class UnsupportedSdkError(DaprRunnersError):
+    """The installed dapr SDK has no {symbol}, which the engine needs, so nothing can run. Install
+    a tested version: pip install 'dapr[workflow]>=1.19,<1.20'."""
+
+    symbol: str
+
+
+@dataclass(eq=False)
+class RunnerNotStartedError(DaprRunnersError):
+    """The runner {runner!r} is not started, so nobody would work on a run. Call start() on it
+    first."""
+
+    runner: str
+
+
+@dataclass(eq=False)
+class DuplicateRunnerError(DaprRunnersError):
+    """A runner named {runner!r} already exists in this process, and recorded runs find their
+    runner by its name. Give one of the two another name."""
+
+    runner: str
+
+
+@dataclass(eq=False)
+class RunActiveError(DaprRunnersError):
+    """The thread {thread!r} of {runner!r} already has an active run ({run_id}) with a different
+    input, so this one was refused and nothing was started. Wait for the run, cancel it, or pass
+    multitask_strategy="enqueue" or "interrupt"."""
+
+    runner: str
+    thread: str
+    run_id: str
+
+
+@dataclass(eq=False)
+class RunIdInUseError(DaprRunnersError):
+    """The run id {run_id!r} already names a run with another input, and a run id names one run for
+    ever. Nothing was started. Use a new run id, or the same input to attach to that run."""
+
+    run_id: str
+
+
+@dataclass(eq=False)
+class RunNotFoundError(DaprRunnersError):
+    """There is no run {run_id!r}: it never existed or was purged. Check the id with
+    `dapr-runners runs`."""
+
+    run_id: str
+
+
+@dataclass(eq=False)
+class RunCancelledError(DaprRunnersError):
+    """The run {run_id!r} was cancelled before it ended, so it has no result. Steps recorded until
+    then stay recorded."""
+
+    run_id: str
+
+
+@dataclass(eq=False)
+class RunFailedError(DaprRunnersError):
+    """The run {run_id!r} failed in the engine, not in a step: {error_type}: {detail}. Its records
+    are kept. Remove the cause and call again with the same input to start a new turn."""
+
+    run_id: str
+    error_type: str
+    detail: str
+
+
+@dataclass(eq=False)
+class PoisonStepError(DaprRunnersError):
+    """The step {step!r} of run {run_id!r} was started {attempts} times and never came back: each
+    time its worker died. The run was failed so that it kills no more workers. Find out what the
+    step does to its process (memory, native code, os._exit) before you run it again."""
+
+    run_id: str
+    step: str
+    attempts: int
+
+
+@dataclass(eq=False)
+class StepTimeoutError(DaprRunnersError):
+    """The step {step!r} of run {run_id!r} took longer than its limit of {seconds} s and was given
+    up; if it still ends, its result is ignored. Raise step_timeout if the step may take
+    longer."""
+
+    run_id: str
+    step: str
+    seconds: float
+
+
+@dataclass(eq=False)
+class ActorStoreMissingError(DaprRunnersError):
+    """The sidecar at {address} has no actor state store, so no workflow can run. Add
+    `actorStateStore: "true"` to one state store component in its resources path (components/ of
+    dapr-runners has ready files) and restart it."""
+
+    address: str
+
+
+@dataclass(eq=False)
+class WorkflowEngineUnavailableError(DaprRunnersError):
+    """The sidecar at {address} cannot run workflows ({detail}). Check that placement and scheduler
+    are running and that the sidecar reaches them."""
+
+    address: str
+    detail: str

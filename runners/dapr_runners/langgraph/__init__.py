@@ -1,0 +1,26 @@
+"""Run LangGraph graphs on Dapr Workflow, unmodified."""
+
+try:
+    import langgraph.pregel  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "LangGraph is not installed. Install it with: pip install 'dapr-runners[langgraph]'"
+    ) from error
+
+from dapr_runners.langgraph._retry import StepRetry
+from dapr_runners.langgraph._runner import DaprWorkflowGraphRunner
+from dapr_runners.langgraph.errors import (
+    GraphChangedError,
+    StreamModeNotRecordedError,
+    UnsupportedGraphError,
+    UnsupportedLangGraphError,
+)
+
+__all__ = [
+    "DaprWorkflowGraphRunner",
+    "GraphChangedError",
+    "StepRetry",
+    "StreamModeNotRecordedError",
+    "UnsupportedGraphError",
+    "UnsupportedLangGraphError",
+]

@@ -1,0 +1,64 @@
+"""Where stream chunks and saver writes go while a step runs.
+
+Several steps may run at once on one parked loop, and LangGraph gives them all the loop's one queue
+and the graph's one saver. A context variable, which LangGraph copies into every thread and task it
+starts, tells whose a chunk or a write is.
+"""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from dapr_runners.langgraph import _private as lg
+
+
+@dataclass(eq=False)
+class Route:
+    """The outlets of one activity. ``driven`` is the parking of the loop it drives, if it drives
+    one: what goes to that loop's queue takes LangGraph's own way."""
+
+    emit: Callable[[Any], None]
+    driven: Any = None
+    box: list[Any] = field(default_factory=list[Any])
+
+
+current_route: ContextVar[Route | None] = ContextVar("dapr_runners_route", default=None)
+
+
+def _take_away(queue: Any, item: Any) -> bool:
+    """Hand ``item`` to the running activity, if it is not for the loop it drives."""
+    route = current_route.get()
+    if route is None or route.driven is queue.parking:
+        return False
+    # What a subgraph's own queue holds is for its parent's node, which takes the subgraph's
+    # result from its loop.
+    if queue.is_root:
+        route.emit(item)
+    return True
+
+
+class RoutedSyncQueue(lg.SyncQueue):
+    """LangGraph's queue, which lets the running activity take its own chunks."""
+
+    def __init__(self, parking: Any, is_root: bool) -> None:
+        super().__init__()
+        self.parking = parking
+        self.is_root = is_root
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        if not _take_away(self, item):
+            super().put(item, block, timeout)
+
+
+class RoutedAsyncQueue(lg.AsyncQueue):
+    """LangGraph's queue, which lets the running activity take its own chunks."""
+
+    def __init__(self, parking: Any, is_root: bool) -> None:
+        super().__init__()
+        self.parking = parking
+        self.is_root = is_root
+
+    def put_nowait(self, item: Any) -> None:
+        if not _take_away(self, item):
+            super().put_nowait(item)

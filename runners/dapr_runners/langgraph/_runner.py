@@ -1,0 +1,283 @@
+"""The runner for LangGraph graphs."""
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.pregel import Pregel
+
+from dapr_runners.engine import (
+    IO,
+    Bus,
+    Claim,
+    MultitaskStrategy,
+    Record,
+    Runner,
+    StepTimeoutError,
+    Worker,
+    digest,
+    iterate_in_thread,
+    run_in_thread,
+)
+from dapr_runners.langgraph._adapter import GraphAdapter
+from dapr_runners.langgraph._events import run_events
+from dapr_runners.langgraph._facade import durable_copy
+from dapr_runners.langgraph._retry import StepRetry
+from dapr_runners.langgraph._saver_stub import DaprSaver
+from dapr_runners.langgraph._specs import Call, Extras, split_config
+from dapr_runners.langgraph._types import codec_for
+from dapr_runners.langgraph.errors import UnsupportedGraphError
+from dapr_runners.state import StateStore
+
+_DEFAULTS: dict[str, Any] = {
+    "stream_mode": None,
+    "print_mode": (),
+    "output_keys": None,
+    "interrupt_before": None,
+    "interrupt_after": None,
+    "durability": None,
+    "subgraphs": False,
+    "debug": None,
+    "version": "v1",
+}
+"""Arguments of ``Pregel.stream`` that are recorded with a run, and what it has without them."""
+
+
+class DaprWorkflowGraphRunner(Runner):
+    """Runs a compiled graph (StateGraph, functional API, prebuilt agent) on Dapr Workflow. The
+    graph is used as it is and not changed.
+
+    ``name`` names the workflow and is part of every record: keep it over restarts. ``max_steps``
+    is the recursion limit of calls that give none. ``host`` and ``port`` are the sidecar's gRPC
+    endpoint (default: as the Dapr SDK finds it), ``store_name`` its state store component.
+    ``retry`` retries nodes that have no RetryPolicy. ``step_timeout`` (seconds) gives a node up.
+    ``max_attempts``: a node that takes its worker down so often fails its run.
+    ``steps_per_activity`` runs that many supersteps in one activity, each recorded before the next
+    (the fast lane); ``seconds_per_activity`` bounds it by time instead. ``allow_types`` are classes
+    the codec may rebuild beyond those of the graph's schemas and modules, and codec extensions.
+    ``artifact_limit`` (bytes): larger values are stored once, by content hash.
+    ``multitask_strategy``: what a call does while its thread has an active run with another input.
+
+    LangGraph's own methods (``invoke``, ``stream``, ``batch``, ``get_state``, ``update_state``, ...
+    and their async twins) have LangGraph's arguments, results and exceptions. A thread is
+    ``config["configurable"]["thread_id"]``. A graph compiled without a checkpointer gets a
+    :class:`DaprSaver` for calls with a thread; compile with ``checkpointer=False`` to keep it off.
+    """
+
+    framework = "langgraph"
+
+    def __init__(
+        self,
+        graph: Pregel[Any, Any, Any, Any],
+        *,
+        name: str,
+        max_steps: int | None = None,
+        host: str | None = None,
+        port: str | int | None = None,
+        role: str | None = None,
+        goal: str | None = None,
+        store: StateStore | None = None,
+        store_name: str = "statestore",
+        retry: StepRetry | None = None,
+        step_timeout: float | None = None,
+        max_attempts: int = 3,
+        steps_per_activity: int = 1,
+        seconds_per_activity: float | None = None,
+        multitask_strategy: MultitaskStrategy = "reject",
+        allow_types: Iterable[Any] = (),
+        artifact_limit: int = 65_536,
+        worker: Worker | None = None,
+    ) -> None:
+        if not isinstance(graph, Pregel):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnsupportedGraphError(
+                runner=name,
+                reason=f"it is a {type(graph).__name__}, not a compiled graph",
+                remedy="Pass what StateGraph.compile() or @entrypoint returns.",
+            )
+        address = f"{host or '127.0.0.1'}:{port}" if port else None
+        if worker is None and address is not None:
+            from dapr_runners.engine import process_worker
+
+            worker = process_worker(address)
+        self.graph = graph
+        self.role, self.goal = role, goal
+        self._max_steps = max_steps
+        self._store_name = store_name
+        codec = codec_for(graph, allow_types)
+        store = store or StateStore(store_name, address=address)
+        bus = Bus()
+        retry_after = retry.pause if retry is not None else (lambda _error, _attempt: None)
+        self._own_saver: DaprSaver | None = None
+        self._lender = GraphAdapter(
+            name,
+            graph,
+            codec,
+            store,
+            bus,
+            saver=self._dapr_saver,
+            retry_after=lambda _node, error, attempt: retry_after(error, attempt),
+            artifact_limit=artifact_limit,
+        )
+        super().__init__(
+            name=name,
+            adapter=self._lender,
+            codec=codec,
+            store=store,
+            bus=bus,
+            worker=worker,
+            step_timeout=step_timeout,
+            max_attempts=max_attempts,
+            steps_per_activity=steps_per_activity,
+            seconds_per_activity=seconds_per_activity,
+            multitask_strategy=multitask_strategy,
+        )
+        self.durable: Any = durable_copy(graph, self, self._saver_for_state())
+
+    # -- savers
+
+    def _dapr_saver(self) -> DaprSaver:
+        if self._own_saver is None:
+            self._own_saver = DaprSaver(self.store)
+        return self._own_saver
+
+    def _saver_for_state(self) -> Any:
+        own = self.graph.checkpointer
+        return self._dapr_saver() if own is None or own is True else own
+
+    # -- calls
+
+    def _prepare(self, input: Any, config: Any, arguments: dict[str, Any]) -> tuple[Call, Extras]:
+        unknown = arguments.keys() - _DEFAULTS.keys() - {"context", "control", "checkpoint_during"}
+        if unknown:
+            raise TypeError(f"stream() got unexpected keyword arguments {sorted(unknown)}")
+        kept, extras = split_config(dict(config or {}))
+        extras.control = arguments.get("control")
+        if self._max_steps is not None:
+            kept.setdefault("recursion_limit", self._max_steps)
+        own = self.graph.checkpointer
+        has_thread = (kept.get("configurable") or {}).get("thread_id") is not None
+        saver = isinstance(own, BaseCheckpointSaver) or (own is not False and has_thread)
+        recorded = {
+            key: _plain(value)
+            for key, value in arguments.items()
+            if key not in ("context", "control") and value != _DEFAULTS.get(key)
+        }
+        context = arguments.get("context")
+        return Call(input, kept, recorded, context is not None, context, saver), extras
+
+    async def _claim(
+        self,
+        io: IO,
+        call: Call,
+        extras: Extras,
+        mode: str,
+        run_id: str | None = None,
+        strategy: MultitaskStrategy | None = None,
+    ) -> Claim:
+        self._require_started()
+        packed = call.pack(self._codec)
+        thread = (call.config.get("configurable") or {}).get("thread_id")
+        return await self._open(
+            io,
+            thread=None if thread is None else str(thread),
+            fingerprint=call.fingerprint(packed),
+            spec=packed,
+            mode=mode,
+            wanted=run_id,
+            strategy=strategy,
+            before_schedule=lambda run: self._lender.lend(run, extras),
+        )
+
+    async def _chunks(self, io: IO, claim: Claim) -> AsyncIterator[Any]:
+        """The stream chunks of a run; raises what it failed with."""
+        async for event in self._follow(io, claim.run):
+            if isinstance(event, Record):
+                if event.outcome["k"] == "end":
+                    await self._turns.delivered(io, claim)
+                    self._raise_failure(event)
+            else:
+                yield self._codec.decode(event.data, event.id)
+
+    def _raise_failure(self, end: Record) -> None:
+        if (data := end.body.get("error")) is not None:
+            error = self._codec.decode(data, f"the error of {end.key}")
+            raise error
+
+    # -- LangGraph's methods
+
+    def stream(self, input: Any, config: Any = None, **arguments: Any) -> Iterator[Any]:
+        """``Pregel.stream``, as a durable run."""
+        io = self._blocking()
+        call, extras = self._prepare(input, config, arguments)
+        claim = run_in_thread(self._claim(io, call, extras, "sync"))
+        yield from iterate_in_thread(self._chunks(io, claim))
+
+    async def astream(self, input: Any, config: Any = None, **arguments: Any) -> AsyncIterator[Any]:
+        """``Pregel.astream``, as a durable run."""
+        io = self._looping()
+        call, extras = self._prepare(input, config, arguments)
+        claim = await self._claim(io, call, extras, "async")
+        async for chunk in self._chunks(io, claim):
+            yield chunk
+
+    def invoke(self, input: Any, config: Any = None, **arguments: Any) -> Any:
+        """``Pregel.invoke``, as a durable run. ``thread_id=`` is short for the config entry."""
+        return self.durable.invoke(input, _with_thread(config, arguments), **arguments)
+
+    async def ainvoke(self, input: Any, config: Any = None, **arguments: Any) -> Any:
+        """``Pregel.ainvoke``, as a durable run."""
+        return await self.durable.ainvoke(input, _with_thread(config, arguments), **arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "durable" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self.durable, name)
+
+    # -- runs
+
+    async def run_async(
+        self,
+        input: Any,
+        *,
+        thread_id: str | None = None,
+        config: Any = None,
+        workflow_id: str | None = None,
+        run_id: str | None = None,
+        multitask_strategy: MultitaskStrategy | None = None,
+        poll_interval: float | None = None,
+        **arguments: Any,
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Run to the end, yielding events (dicts with ``type``; see ``_events``). A call on a
+        thread with an active run and the same input attaches to it and sees all its events.
+        ``run_id`` (or ``workflow_id``) names exactly one run for ever. ``poll_interval`` is
+        accepted and not needed."""
+        merged: dict[str, Any] = dict(config or {})
+        if thread_id is not None:
+            merged["configurable"] = {**(merged.get("configurable") or {}), "thread_id": thread_id}
+        io = self._looping()
+        arguments.setdefault("stream_mode", ["updates", "values"])
+        call, extras = self._prepare(input, merged, arguments)
+        wanted = run_id or workflow_id
+        claim = await self._claim(io, call, extras, "async", wanted, multitask_strategy)
+        spec = await self._spec_of(io, claim.run)
+        events = run_events(self._follow(io, claim.run), self._codec, self.name, claim, spec)
+        async for event in events:
+            if event["type"] in ("workflow_completed", "workflow_failed", "workflow_interrupted"):
+                await self._turns.delivered(io, claim)
+            yield event
+
+
+def _with_thread(config: Any, arguments: dict[str, Any]) -> Any:
+    thread = arguments.pop("thread_id", None)
+    if thread is None:
+        return config
+    merged = dict(config or {})
+    merged["configurable"] = {**(merged.get("configurable") or {}), "thread_id": thread}
+    return merged
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, (set, frozenset)) else value
+
+
+__all__ = ["DaprWorkflowGraphRunner", "StepTimeoutError", "digest"]

@@ -1,0 +1,115 @@
+"""One run in this process: what it was called with, its graph, its saver, its artifacts."""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.pregel import Pregel
+
+from dapr_runners.engine import artifact_prefix, record_key
+from dapr_runners.langgraph._outbox import OutboxSaver
+from dapr_runners.langgraph._parts import PartReader, PartWriter
+from dapr_runners.langgraph._specs import Call, Extras
+from dapr_runners.state import ArtifactCache, Artifacts, Codec, StateStore
+
+logger = logging.getLogger("dapr_runners")
+
+
+@dataclass
+class Scope:
+    """A run that this process works on."""
+
+    run: str
+    is_async: bool
+    call: Call
+    extras: Extras
+    graph: Pregel[Any, Any, Any, Any]
+    outbox: OutboxSaver | None
+    codec: Codec
+    store: StateStore
+    cache: ArtifactCache
+    artifact_limit: int
+    before: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """By lane, the hashes of the larger values in its last record."""
+
+    @property
+    def saver(self) -> BaseCheckpointSaver[Any] | None:
+        """Where the outbox is sent."""
+        return None if self.outbox is None else self.outbox.real
+
+    def config(self) -> Any:
+        """The config of the call, with what belongs to this process."""
+        config = {**self.call.config, "configurable": {**self.call.config.get("configurable", {})}}
+        if self.extras.callbacks is not None:
+            config["callbacks"] = self.extras.callbacks
+        return config
+
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments for ``Pregel.stream``."""
+        arguments = dict(self.call.arguments)
+        if self.call.has_context:
+            arguments["context"] = self.call.context
+        if self.extras.control is not None:
+            arguments["control"] = self.extras.control
+        return arguments
+
+    # -- values
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """The run's large values."""
+        prefix = artifact_prefix(self.run)
+        return Artifacts(self.store, prefix, self.artifact_limit, cache=self.cache)
+
+    def writer(self, lane: str) -> PartWriter:
+        """For the next record of ``lane``."""
+        prefix = artifact_prefix(self.run)
+        return PartWriter(
+            self.codec,
+            self.artifact_limit,
+            self.before.get(lane, set()),
+            lambda name: self.cache.knows(f"{prefix}/a/{name}"),
+        )
+
+    async def store_artifacts(self, parts: PartWriter, is_async: bool) -> None:
+        """Store what a record made of ``parts`` refers to."""
+        contents = list(parts.artifacts.values())
+        if contents and is_async:
+            await self.artifacts.aput_many(contents)
+        elif contents:
+            self.artifacts.put_many(contents)
+
+    async def reader(self, names: list[str], is_async: bool) -> PartReader:
+        """For a record that refers to the artifacts ``names``."""
+        if not names:
+            return PartReader(self.codec, {})
+        if is_async:
+            return PartReader(self.codec, await self.artifacts.aget_many(names))
+        return PartReader(self.codec, self.artifacts.get_many(names))
+
+    # -- @task calls
+
+    def record_call(self, is_async: bool) -> Any:
+        """Stores what a @task call returned, at once, for a re-run of the node that made it."""
+
+        def record(task_id: str, writes: list[tuple[str, Any]]) -> None:
+            data = self.codec.encode([list(w) for w in writes], f"the result of task {task_id}")
+            key = record_key(self.run, f"call/{task_id}")
+            if is_async:
+                # On the event loop: sent, not waited for. Lost only if the process dies now, and
+                # then the call is one that was in flight.
+                self.store.put_soon(key, data)
+            else:
+                self.store.create(key, data)
+
+        return record
+
+    def recall(self, task_id: str) -> list[tuple[str, Any]] | None:
+        """The recorded writes of a @task call."""
+        key = record_key(self.run, f"call/{task_id}")
+        data = self.store.get(key)
+        if data is None:
+            return None
+        writes: Any = self.codec.decode(data, key)
+        return [(channel, value) for channel, value in writes]

@@ -1,0 +1,67 @@
+"""What a graph's run is started with: as the caller gave it, and as it is stored."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dapr_runners.engine import digest
+from dapr_runners.state import Codec
+
+_PER_PROCESS = ("callbacks", "store")
+"""Config entries that are objects of the caller's process. They act where worker and caller are
+one process (see :class:`Extras`)."""
+
+
+@dataclass(slots=True)
+class Extras:
+    """What a run has only in the process that started it: callbacks, run control."""
+
+    callbacks: Any = None
+    control: Any = None
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of ``stream``: input, config and keyword arguments, in LangGraph's own terms."""
+
+    input: Any
+    config: dict[str, Any]
+    arguments: dict[str, Any]
+    has_context: bool
+    context: Any
+    saver: bool
+    """Whether the graph runs with its saver (or ours, when it has none)."""
+
+    def pack(self, codec: Codec) -> dict[str, Any]:
+        """The call as plain data. Raises UnstorableValueError, naming what cannot be stored."""
+        return {
+            "input": codec.encode(self.input, "the input"),
+            "config": codec.encode(self.config, "config"),
+            "arguments": codec.encode(self.arguments, "the arguments of the call"),
+            "context": codec.encode(self.context, "context") if self.has_context else None,
+            "saver": self.saver,
+        }
+
+    @classmethod
+    def unpack(cls, codec: Codec, spec: dict[str, Any], run: str) -> "Call":
+        """The reverse of :meth:`pack`."""
+        decode: Any = codec.decode
+        context = spec["context"]
+        return cls(
+            input=decode(spec["input"], f"the input of {run}"),
+            config=decode(spec["config"], f"the config of {run}"),
+            arguments=decode(spec["arguments"], f"the arguments of {run}"),
+            has_context=context is not None,
+            context=None if context is None else decode(context, f"the context of {run}"),
+            saver=spec["saver"],
+        )
+
+    def fingerprint(self, packed: dict[str, Any]) -> str:
+        """Tells this call's input and config from others; stream arguments do not count."""
+        parts = [packed["input"], packed["config"], packed["context"] or b""]
+        return digest(*(part.hex() for part in parts))
+
+
+def split_config(config: dict[str, Any]) -> tuple[dict[str, Any], Extras]:
+    """A config that can be stored, and what belongs to the process."""
+    kept = {k: v for k, v in config.items() if k not in _PER_PROCESS and v is not None}
+    return kept, Extras(callbacks=config.get("callbacks"))

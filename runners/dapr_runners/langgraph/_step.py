@@ -1,0 +1,224 @@
+"""Run one planned task on a parked loop, and take what it made instead of committing it."""
+
+import asyncio
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphBubbleUp
+from langgraph.pregel import Pregel
+
+from dapr_runners.langgraph import _private as lg
+from dapr_runners.langgraph._live import Live
+from dapr_runners.langgraph._parking import StepResult
+from dapr_runners.langgraph._route import Route, current_route
+
+
+class _StepRunner(lg.PregelRunner):
+    """LangGraph's runner for one task: its error is kept, its error handler is a step of its own."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.error: BaseException | None = None
+        self.target = ""
+
+    def commit(self, task: Any, exception: BaseException | None) -> None:
+        if task.id == self.target:
+            self.error = exception
+        super().commit(task, exception)
+
+
+class Step:
+    """One task of ``live``'s plan. ``task`` replaces the planned one where its body must differ."""
+
+    def __init__(self, live: Live, task_id: str, task: Any = None) -> None:
+        self._live = live
+        self._loop = live.loop
+        self._task = task if task is not None else self._loop.tasks[task_id]
+        self._pushed: dict[str, list[tuple[str, Any]]] = {}
+        # PregelRunner holds what it is given by weak reference only.
+        self._submit = self._loop.submit
+        self._runner = _StepRunner(
+            submit=weakref.WeakMethod(self._submit),
+            put_writes=weakref.WeakMethod(self._put_writes),
+            node_finished=self._loop.config[lg.CONF].get(lg.CONFIG_KEY_NODE_FINISHED),
+        )
+        self._runner.target = self._task.id
+
+    # -- running
+
+    def run(self) -> StepResult:
+        """Run the task, with LangGraph's own retries."""
+        try:
+            for _ in self._runner.tick([self._task], schedule_task=self._accept_push):
+                pass
+        except Exception as error:
+            if self._runner.error is None:
+                raise
+            del error  # what it raised is what the task raised
+        return self._result()
+
+    async def run_async(self) -> StepResult:
+        """Twin of :meth:`run`."""
+        try:
+            async for _ in self._runner.atick([self._task], schedule_task=self._accept_push_async):
+                pass
+        except Exception as error:
+            if self._runner.error is None:
+                raise
+            del error
+        # A writer called from a thread hands its chunk to the loop: let it arrive.
+        await asyncio.sleep(0)
+        return self._result()
+
+    def _result(self) -> StepResult:
+        error = self._runner.error
+        writes = list(self._task.writes)
+        if error is not None:
+            writes = [w for w in writes if w[0] not in (lg.ERROR, lg.ERROR_SOURCE_NODE)]
+        replay = self._loop.config[lg.CONF].get(lg.CONFIG_KEY_REPLAY_STATE)
+        return StepResult(
+            id=self._task.id,
+            writes=writes,
+            error=error,
+            visited=sorted(replay._visited_ns) if replay is not None else [],
+            pushed=self._pushed,
+        )
+
+    def _accept_push(self, task: Any, write_idx: int, call: Any = None) -> Any:
+        return self._loop.accept_push(task, write_idx, call)
+
+    async def _accept_push_async(self, task: Any, write_idx: int, call: Any = None) -> Any:
+        return await self._loop.aaccept_push(task, write_idx, call)
+
+    def _put_writes(self, task_id: str, writes: Any, *, cached: bool = False) -> None:
+        if not writes:
+            return
+        loop = self._loop
+        # Given here, so that events, results and state agree on them.
+        lg.ensure_message_ids(loop.specs, writes)
+        if task_id != self._task.id:
+            self._pushed[task_id] = list(writes)
+            record = self._live.parking.record_call
+            if record is not None and not any(channel == lg.ERROR for channel, _ in writes):
+                record(task_id, list(writes))
+            loop.checkpoint_pending_writes.extend((task_id, c, v) for c, v in writes)
+            self._cache_call(task_id, writes, cached)
+        loop.output_writes(task_id, writes, cached=cached)
+
+    def _cache_call(self, task_id: str, writes: Any, cached: bool) -> None:
+        loop = self._loop
+        task = loop.tasks.get(task_id)
+        if task is None or not task.cache_key or loop.cache is None or cached:
+            return
+        if any(channel in (lg.INTERRUPT, lg.ERROR) for channel, _ in writes):
+            return
+        put = loop.cache.aset if self._live.is_async else loop.cache.set
+        key = (task.cache_key.ns, task.cache_key.key)
+        loop.submit(put, {key: (list(task.writes), task.cache_key.ttl)})
+
+
+@contextmanager
+def routed(route: Route) -> Iterator[Route]:
+    """Let chunks and saver writes of what runs inside go to ``route``."""
+    token = current_route.set(route)
+    try:
+        yield route
+    finally:
+        current_route.reset(token)
+
+
+# -- subgraphs as lanes of their own
+
+
+def subgraph_of(graph: Pregel[Any, Any, Any, Any], node: str) -> Pregel[Any, Any, Any, Any] | None:
+    """The graph that ``node`` of ``graph`` is, if its steps can be steps of their own.
+
+    A node with a retry policy or a time limit is retried or timed as a whole, so it stays one step.
+    """
+    spec = graph.nodes.get(node)
+    if spec is None or not isinstance(spec.bound, Pregel):
+        return None
+    if spec.retry_policy or graph.retry_policy or getattr(spec, "timeout", None) is not None:
+        return None
+    return spec.bound
+
+
+class _Captured(BaseException):
+    """Carries out of a node the input and config that its subgraph is called with."""
+
+    def __init__(self, input: Any, config: Any) -> None:
+        super().__init__()
+        self.input = input
+        self.config = config
+
+
+def _with_body(live: Live, task_id: str, body: Callable[..., Any], is_async: bool) -> Any:
+    """The planned task, with ``body`` in place of its subgraph."""
+    task = live.loop.tasks[task_id]
+    writers = live.graph.nodes[task.name].flat_writers
+    if is_async:
+        call = lg.RunnableCallable(None, body, name=task.name, trace=False)
+    else:
+        call = lg.RunnableCallable(body, name=task.name, trace=False)
+    proc = lg.RunnableSeq(call, *writers) if writers else call
+    return replace(task, proc=proc)
+
+
+def enter_subgraph(live: Live, task_id: str) -> _Captured:
+    """What the subgraph of a planned task is called with."""
+
+    def body(input: Any, config: RunnableConfig) -> Any:
+        raise _Captured(input, config)
+
+    step = Step(live, task_id, _with_body(live, task_id, body, is_async=False))
+    try:
+        step.run()
+    except _Captured as captured:
+        return captured
+    raise AssertionError("the node did not call its subgraph")
+
+
+async def enter_subgraph_async(live: Live, task_id: str) -> _Captured:
+    """Twin of :func:`enter_subgraph`."""
+
+    async def body(input: Any, config: RunnableConfig) -> Any:
+        raise _Captured(input, config)
+
+    step = Step(live, task_id, _with_body(live, task_id, body, is_async=True))
+    try:
+        await step.run_async()
+    except _Captured as captured:
+        return captured
+    raise AssertionError("the node did not call its subgraph")
+
+
+def leave_subgraph(live: Live, task_id: str, value: Any, error: BaseException | None) -> Step:
+    """The step that ends a planned task, whose subgraph gave ``value`` or raised ``error``."""
+    if live.is_async:
+
+        async def body_async(input: Any) -> Any:
+            if error is not None:
+                raise error
+            return value
+
+        return Step(live, task_id, _with_body(live, task_id, body_async, is_async=True))
+
+    def body(input: Any) -> Any:
+        if error is not None:
+            raise error
+        return value
+
+    return Step(live, task_id, _with_body(live, task_id, body, is_async=False))
+
+
+def is_fatal(error: BaseException | None) -> bool:
+    """Whether the other steps of the superstep are not waited for, as LangGraph decides it."""
+    return (
+        error is not None
+        and not isinstance(error, GraphBubbleUp)
+        and not lg.is_invalid_resume(error)
+    )
