@@ -1,5 +1,6 @@
 """Where inside a value something is, for messages: ``state['items'][3].frame``."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -53,19 +54,21 @@ def _cycle(value: object, where: str, above: set[int]) -> str | None:
 def _children(value: Any) -> Iterator[tuple[str, object]]:
     """What ``value`` holds directly, with how to get there."""
     if isinstance(value, Mapping):
-        for key, item in cast("Mapping[Any, Any]", value).items():
+        for place, (key, item) in enumerate(cast("Mapping[Any, Any]", value).items()):
             yield f"[{_short(key)}]", item
-            if type(key) is not str:
-                yield f" key {_short(key)}", key
+            yield f".keys()[{place}]", key
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         for name, item in zip(cast(Any, value)._fields, cast(Any, value), strict=False):
             yield f".{name}", item
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | range):
         for index, item in enumerate(cast("Sequence[Any]", value)):
             yield f"[{index}]", item
+    elif type(value).__name__ == "ndarray":
+        for place in itertools.product(*map(range, value.shape)):
+            yield f"[{', '.join(map(str, place))}]", value[place]
     elif isinstance(value, set | frozenset):
         for item in cast("set[Any]", value):
-            yield f" member {_short(item)}", item
+            yield f"{{{type(item).__name__}}}", item
     if isinstance(value, BaseException):
         for index, item in enumerate(value.args):
             yield f".args[{index}]", item

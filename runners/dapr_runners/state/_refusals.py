@@ -1,8 +1,8 @@
 """Why a value is refused, and what its owner can do about it."""
 
-import io
-import threading
+import functools
 import types
+from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import Any
 
 from dapr_runners.state._classes import find_class, name_of
@@ -15,10 +15,17 @@ _FUNCTIONS = (
     types.MethodType,
     types.MethodDescriptorType,
     types.WrapperDescriptorType,
+    functools.partial,
 )
-_ITERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
-_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
-_LOCKS = (type(threading.Lock()), type(threading.RLock()))
+_COMPUTATIONS = (Iterator, types.CoroutineType, types.AsyncGeneratorType)
+_PROCESS_BOUND = frozenset(
+    (
+        *("_asyncio", "_io", "_socket", "_thread", "asyncio", "concurrent", "contextvars"),
+        *("multiprocessing", "queue", "_queue", "selectors", "socket", "sqlite3", "ssl"),
+        *("subprocess", "tempfile", "threading", "weakref"),
+    )
+)
+"""Modules whose objects stand for something of the operating system or of the interpreter."""
 
 
 def refusal(value: object) -> Unstorable:
@@ -32,23 +39,23 @@ def _explained(value: Any) -> tuple[str, str]:
         return _unknown_class(
             value, "it is a class, and records only name classes that are allowed"
         )
+    cls: type = type(value)
     if isinstance(value, _FUNCTIONS):
         return (
             "it is code, and records hold data only",
             "Store its name or its arguments, and look the function up where it is used.",
         )
-    if isinstance(value, _ITERATORS):
-        return ("it is a running computation", "Store its results, for example list(value).")
-    if isinstance(value, _VIEWS):
-        return ("it is a view of a dict", "Store list(view) instead.")
-    if isinstance(value, types.ModuleType):
-        return ("it is a module", "Store its name, and import it where it is used.")
-    if isinstance(value, (*_LOCKS, io.IOBase)):
+    if cls.__module__.partition(".")[0] in _PROCESS_BOUND:
         return (
             "it belongs to this process",
             "Keep it outside the state, and open or make it where it is used.",
         )
-    cls: type = type(value)
+    if isinstance(value, _COMPUTATIONS):
+        return ("it is a running computation", "Store its results, for example list(value).")
+    if isinstance(value, KeysView | ValuesView | ItemsView):
+        return ("it is a view of a dict", "Store list(view) instead.")
+    if isinstance(value, types.ModuleType):
+        return ("it is a module", "Store its name, and import it where it is used.")
     if cls is object:
         return (
             "it is only equal to itself, and would be another object when read back",
@@ -61,7 +68,12 @@ def _unknown_class(cls: type, reason: str) -> tuple[str, str]:
     name = name_of(cls).replace(":", ".")
     allow = f"pass allow_types=[{name}] to the runner"
     if cls.__module__.partition(".")[0] == "pandas":
-        return ("the codec was made without pandas", "Add extensions=pandas_extensions().")
+        return (
+            "the codec was made without pandas",
+            "Pass extensions=pandas_extensions() to the codec.",
+        )
+    if any(name_of(base) == "numpy:ndarray" for base in cls.__mro__):
+        return ("it is a subclass of numpy.ndarray", "Store numpy.asarray(value) instead.")
     if "<locals>" in cls.__qualname__:
         return (
             "its class is local to a function, so another process could not find it",

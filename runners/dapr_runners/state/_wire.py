@@ -16,7 +16,7 @@ from ormsgpack import Ext, packb, unpackb
 MAX_NESTING = 100
 """Objects within objects (plain lists and dicts do not count) a value may have."""
 
-_MAX_PLAIN_NESTING = 254
+_MAX_PLAIN_NESTING = 255
 """What ormsgpack allows lists and dicts directly within each other."""
 _OPTIONS = (
     ormsgpack.OPT_PASSTHROUGH_BIG_INT

@@ -27,14 +27,14 @@ def refuse_to_run(*args: object, **kwargs: object) -> typing.NoReturn:
 class Color(enum.Enum):
     RED = "r"
     BLUE = "b"
-    CRIMSON = "r"
+    CRIMSON = "r"  # noqa: PIE796
 
 
 class Word(enum.StrEnum):
     A = "a"
 
 
-class Mixed(str, enum.Enum):
+class Mixed(str, enum.Enum):  # noqa: UP042
     A = "a"
 
 
