@@ -31,7 +31,7 @@ from dapr_runners.langgraph._outbox import OutboxSaver, freeze_box, send_box, se
 from dapr_runners.langgraph._parking import Parking, StepResult
 from dapr_runners.langgraph._parts import PartReader, PartWriter
 from dapr_runners.langgraph._results import freeze_result, thaw_result
-from dapr_runners.langgraph._route import Route
+from dapr_runners.langgraph._route import Route, routed
 from dapr_runners.langgraph._scope import Scope
 from dapr_runners.langgraph._snapshot import freeze, make_handler
 from dapr_runners.langgraph._specs import Call, Extras
@@ -41,7 +41,6 @@ from dapr_runners.langgraph._step import (
     enter_subgraph_async,
     is_fatal,
     leave_subgraph,
-    routed,
     subgraph_of,
 )
 from dapr_runners.langgraph.errors import GraphChangedError
@@ -271,6 +270,7 @@ class GraphAdapter:
         node = self._lone_task(live) if work.op == "fuse" else None
         error: BaseException | None = None
         parked = False
+        live.parking.route = route
         with routed(route):
             try:
                 parked = await _advance(live, emit)

@@ -14,6 +14,7 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from dapr_runners.langgraph import _private as lg
+from dapr_runners.langgraph._route import Route, routed
 from dapr_runners.langgraph._snapshot import make_handler, thaw, thaw_writes
 
 _INLINE = "__start__"
@@ -50,6 +51,8 @@ class Parking:
     """Recorded writes of a @task call, by task id."""
     record_call: Callable[[str, list[tuple[str, Any]]], None] | None = None
     loop: Any = None
+    route: Route | None = None
+    """Outlets of the activity that drives the loop right now."""
     plan: list[Any] | None = None
     at_plan: bool = False
     results: list[StepResult] | None = None
@@ -217,6 +220,11 @@ class ParkingRunner(lg.PregelRunner):
     def __init__(self, *args: Any, parking: Parking, **kwargs: Any) -> None:
         self.parking = parking
         super().__init__(*args, **kwargs)
+
+    def commit(self, task: Any, exception: BaseException | None) -> None:
+        # Called back from a thread or the loop, outside the context of the activity.
+        with routed(self.parking.route):
+            super().commit(task, exception)
 
     def tick(self, tasks: Iterable[Any], **kwargs: Any) -> Iterator[None]:
         parking, planned = self.parking, tuple(tasks)

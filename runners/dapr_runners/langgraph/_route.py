@@ -5,7 +5,8 @@ and the graph's one saver. A context variable, which LangGraph copies into every
 starts, tells whose a chunk or a write is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,16 @@ class Route:
 
 
 current_route: ContextVar[Route | None] = ContextVar("dapr_runners_route", default=None)
+
+
+@contextmanager
+def routed(route: Route | None) -> Iterator[None]:
+    """Let chunks and saver writes of what runs inside go to ``route``."""
+    token = current_route.set(route)
+    try:
+        yield
+    finally:
+        current_route.reset(token)
 
 
 def _take_away(queue: Any, item: Any) -> bool:

@@ -2,8 +2,7 @@
 
 import asyncio
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from langgraph.pregel import Pregel
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._live import Live
 from dapr_runners.langgraph._parking import StepResult
-from dapr_runners.langgraph._route import Route, current_route
+from dapr_runners.langgraph._route import Route, current_route, routed
 
 
 class _StepRunner(lg.PregelRunner):
@@ -24,11 +23,14 @@ class _StepRunner(lg.PregelRunner):
         super().__init__(**kwargs)
         self.error: BaseException | None = None
         self.target = ""
+        self.route: Route | None = current_route.get()
 
     def commit(self, task: Any, exception: BaseException | None) -> None:
         if task.id == self.target:
             self.error = exception
-        super().commit(task, exception)
+        # Called back from a thread or the loop, outside the context of the step.
+        with routed(self.route):
+            super().commit(task, exception)
 
 
 class Step:
@@ -119,16 +121,6 @@ class Step:
         put = loop.cache.aset if self._live.is_async else loop.cache.set
         key = (task.cache_key.ns, task.cache_key.key)
         loop.submit(put, {key: (list(task.writes), task.cache_key.ttl)})
-
-
-@contextmanager
-def routed(route: Route) -> Iterator[Route]:
-    """Let chunks and saver writes of what runs inside go to ``route``."""
-    token = current_route.set(route)
-    try:
-        yield route
-    finally:
-        current_route.reset(token)
 
 
 # -- subgraphs as lanes of their own
