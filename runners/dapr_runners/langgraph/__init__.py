@@ -9,6 +9,7 @@ except ImportError as error:
 
 from dapr_runners.langgraph._retry import StepRetry
 from dapr_runners.langgraph._runner import DaprWorkflowGraphRunner
+from dapr_runners.langgraph._saver import DaprSaver
 from dapr_runners.langgraph.errors import (
     GraphChangedError,
     StreamModeNotRecordedError,
@@ -17,6 +18,7 @@ from dapr_runners.langgraph.errors import (
 )
 
 __all__ = [
+    "DaprSaver",
     "DaprWorkflowGraphRunner",
     "GraphChangedError",
     "StepRetry",

@@ -110,15 +110,29 @@ class StateStore:
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The values of those ``keys`` that exist."""
         found: dict[str, bytes] = {}
-        for request in self._bulk_requests(keys):
-            found.update(self._bulk(self._ask(self._get_bulk, request)))
+        asked = _batches(keys)
+        while asked:
+            batch = asked.pop()
+            try:
+                answer = self._ask(self._get_bulk, self._bulk_request(batch))
+            except StateStoreError as error:
+                asked += _smaller(batch, error)
+            else:
+                found.update(self._bulk(answer))
         return found
 
     async def aget_many(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Twin of :meth:`get_many`."""
         found: dict[str, bytes] = {}
-        for request in self._bulk_requests(keys):
-            found.update(self._bulk(await self._aask(self._get_bulk, request)))
+        asked = _batches(keys)
+        while asked:
+            batch = asked.pop()
+            try:
+                answer = await self._aask(self._get_bulk, self._bulk_request(batch))
+            except StateStoreError as error:
+                asked += _smaller(batch, error)
+            else:
+                found.update(self._bulk(answer))
         return found
 
     # -- writing
@@ -145,6 +159,22 @@ class StateStore:
         """Send a write and do not wait for it: it is most likely, not surely, stored."""
         request = self._save_request({key: value})
         self._save.future(request, timeout=self._timeout, metadata=self._metadata)
+
+    def put_many_and_read(self, values: Mapping[str, bytes], key: str) -> StoredValue | None:
+        """Write ``values`` and read another ``key`` at the same time, in one round trip."""
+        saved = self._begin(self._save, self._save_request(values)) if values else None
+        found = self.read(key)
+        if saved:
+            self._end(saved)
+        return found
+
+    async def aput_many_and_read(self, values: Mapping[str, bytes], key: str) -> StoredValue | None:
+        """Twin of :meth:`put_many_and_read`."""
+        saved = self._begin(self._save, self._save_request(values)) if values else None
+        found = await self.aread(key)
+        if saved:
+            await self._aend(saved)
+        return found
 
     def create(self, key: str, value: bytes) -> bool:
         """Write ``key`` if it does not exist. False if it does: the first writer has won."""
@@ -205,13 +235,8 @@ class StateStore:
     def _get_request(self, key: str) -> Any:
         return api_v1.GetStateRequest(store_name=self.name, key=key)
 
-    def _bulk_requests(self, keys: Sequence[str]) -> list[Any]:
-        return [
-            api_v1.GetBulkStateRequest(
-                store_name=self.name, keys=list(keys[start : start + _BULK]), parallelism=10
-            )
-            for start in range(0, len(keys), _BULK)
-        ]
+    def _bulk_request(self, keys: Sequence[str]) -> Any:
+        return api_v1.GetBulkStateRequest(store_name=self.name, keys=keys, parallelism=10)
 
     def _bulk(self, response: Any) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
@@ -253,19 +278,27 @@ class StateStore:
             raise self._failure(error) from error
 
     async def _aask(self, call: _Call, request: Any) -> Any:
+        return await self._aend(self._begin(call, request))
+
+    def _begin(self, call: _Call, request: Any) -> Any:
+        return call.future(request, timeout=self._timeout, metadata=self._metadata)
+
+    def _end(self, answer: Any) -> Any:
+        try:
+            return answer.result()
+        except grpc.RpcError as error:
+            raise self._failure(error) from error
+
+    async def _aend(self, answer: Any) -> Any:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        answer = call.future(request, timeout=self._timeout, metadata=self._metadata)
         answer.add_done_callback(lambda _: loop.call_soon_threadsafe(_settle, done))
         try:
             await done
         except asyncio.CancelledError:
             answer.cancel()
             raise
-        try:
-            return answer.result()
-        except grpc.RpcError as error:
-            raise self._failure(error) from error
+        return self._end(answer)
 
     def _failure(self, error: grpc.RpcError) -> Exception:
         status = cast(grpc.StatusCode, cast(Any, error).code())
@@ -279,6 +312,19 @@ class StateStore:
 
 def _stored(response: Any) -> StoredValue | None:
     return StoredValue(response.data, response.etag) if response.data else None
+
+
+def _batches(keys: Sequence[str]) -> list[Sequence[str]]:
+    return [keys[start : start + _BULK] for start in range(0, len(keys), _BULK)]
+
+
+def _smaller(keys: Sequence[str], error: StateStoreError) -> list[Sequence[str]]:
+    """What to ask for instead of ``keys``, if ``error`` says that their values are too large for
+    one answer (on daprd, 4 MiB)."""
+    if error.status != "RESOURCE_EXHAUSTED" or len(keys) < 2:
+        raise error
+    half = len(keys) // 2
+    return [keys[:half], keys[half:]]
 
 
 def _settle(future: "asyncio.Future[None]") -> None:

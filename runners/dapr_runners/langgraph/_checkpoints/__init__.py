@@ -1,0 +1,1 @@
+"""How DaprSaver keeps checkpoints: the modules behind it, one concept each."""

@@ -1,0 +1,68 @@
+"""Copying a thread: the documents as they are, under the keys of the other thread."""
+
+from dapr_runners.langgraph._checkpoints.context import Context
+from dapr_runners.langgraph._checkpoints.flow import (
+    Flow,
+    attempts,
+    get_many,
+    read,
+    write_if_unchanged,
+)
+from dapr_runners.langgraph._checkpoints.keys import Scope
+from dapr_runners.langgraph._checkpoints.list import scopes_of
+from dapr_runners.langgraph._checkpoints.log import Entry, decode_head, read_log
+from dapr_runners.langgraph._checkpoints.put import add_entries
+from dapr_runners.langgraph._checkpoints.record import decode
+from dapr_runners.langgraph._checkpoints.values import StoredForm, part_keys, put_in_calls
+from dapr_runners.langgraph._checkpoints.writes import documents_of_writes
+
+_BATCH = 50
+
+
+def copy_thread(context: Context, source: str, target: str) -> Flow[None]:
+    """Copy all checkpoints of a thread, with their writes, into another one."""
+    if source == target:
+        return
+    for scope in (yield from scopes_of(context, [source])):
+        _, _, entries = yield from read_log(scope.index)
+        current = list({entry[0]: entry for entry in entries}.values())
+        other = context.keys.scope(target, scope.namespace)
+        for start in range(0, len(current), _BATCH):
+            batch = current[start : start + _BATCH]
+            yield from _copy_documents(scope, other, batch)
+        yield from context.gates.guard(other.index, _add(context, other, current))
+
+
+def _copy_documents(scope: Scope, other: Scope, entries: list[Entry]) -> Flow[None]:
+    ids = [entry[0] for entry in entries]
+    records = yield from get_many([scope.checkpoint(checkpoint_id) for checkpoint_id in ids])
+    writes = yield from get_many([scope.writes(checkpoint_id) for checkpoint_id in ids])
+    forms: list[StoredForm] = []
+    further: list[str] = []
+    for key, document in records.items():
+        forms += decode(key, document).forms.values()
+    for key, document in writes.items():
+        pages, written = yield from documents_of_writes(key, document)
+        further += pages
+        forms += written
+    further += dict.fromkeys(part for form in forms for part in part_keys(scope, form))
+    documents = records | (yield from get_many(further))
+    yield from put_in_calls({_moved(key, scope, other): documents[key] for key in documents})
+    for key, document in writes.items():
+        # Created rather than put: on Redis only what was created refuses to be created again.
+        yield from write_if_unchanged(_moved(key, scope, other), document, None)
+
+
+def _moved(key: str, scope: Scope, other: Scope) -> str:
+    return other.index + key.removeprefix(scope.index)
+
+
+def _add(context: Context, scope: Scope, entries: list[Entry]) -> Flow[None]:
+    if not entries:
+        return
+    for pause in attempts(scope.index):
+        found = yield from read(scope.index)
+        head = decode_head(scope.index, found)
+        if (yield from add_entries(context, scope, entries, head, found)):
+            return
+        yield from pause

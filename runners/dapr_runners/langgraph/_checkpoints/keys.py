@@ -1,0 +1,72 @@
+"""Where the saver keeps things in the state store.
+
+Names in keys are lower case, so that stores that do not tell case apart keep them apart, and never
+contain ``||``, which Dapr refuses.
+"""
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+
+_PLAIN = re.compile(r"[a-z0-9_.-]{1,40}")
+_STEM = 20
+
+
+def name(text: str) -> str:
+    """A part of a key for any ``text``: the text itself if it is short and plain, else what can be
+    read of it and a hash."""
+    if _PLAIN.fullmatch(text):
+        return text
+    stem = re.sub(r"[^a-z0-9_.-]+", "_", text.lower())[:_STEM]
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+    return f"{stem}~{base64.b32hexencode(digest).decode().rstrip('=').lower()}" if text else "~"
+
+
+def page_key(log: str, page: str) -> str:
+    """The key of a full page of ``log``."""
+    return f"{log}/p/{page}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One namespace of one thread. ``index`` is the key of its checkpoint index."""
+
+    thread: str
+    namespace: str
+    index: str
+
+    def checkpoint(self, checkpoint_id: str) -> str:
+        """The key of a checkpoint."""
+        return f"{self.index}/c/{name(checkpoint_id)}"
+
+    def writes(self, checkpoint_id: str) -> str:
+        """The key of the pending writes of a checkpoint."""
+        return f"{self.index}/w/{name(checkpoint_id)}"
+
+    def value(self, value_name: str, part: int) -> str:
+        """The key of a part of a large value."""
+        return f"{self.index}/v/{value_name}/{part}"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one saver."""
+
+    prefix: str
+
+    def scope(self, thread: str, namespace: str) -> Scope:
+        """The keys of one namespace of a thread."""
+        return Scope(thread, namespace, f"{self.thread(thread)}/n/{name(namespace)}")
+
+    def thread(self, thread: str) -> str:
+        """The key of the list of a thread's namespaces."""
+        return f"{self.prefix}/t/{name(thread)}"
+
+    def run(self, run_id: str) -> str:
+        """The key of the list of namespaces a run has written to."""
+        return f"{self.prefix}/r/{name(run_id)}"
+
+    def threads(self, branch: str) -> str:
+        """The key of a part of the list of all threads."""
+        return f"{self.prefix}/threads/{branch}"
