@@ -10,6 +10,8 @@ from typing import Any
 
 from dapr_runners.state._classes import is_data_class, is_pydantic, is_pydantic_v1
 
+_LIBRARIES = sys.stdlib_module_names | {"attr", "attrs", "numpy", "pandas", "pydantic"}
+
 
 def classes_in(roots: Iterable[object], *, subclasses: bool = False) -> frozenset[type]:
     """The data classes found in ``roots`` and in the annotations of what is found: type hints,
@@ -27,7 +29,8 @@ def classes_in(roots: Iterable[object], *, subclasses: bool = False) -> frozense
         parts = list(_parts(item))
         if isinstance(item, type) and typing.get_origin(item) is None and is_data_class(item):
             found.add(item)
-            if subclasses:
+            # A base class of a library is no statement about what a program stores.
+            if subclasses and item.__module__.partition(".")[0] not in _LIBRARIES:
                 parts += type.__subclasses__(item)
         kept += parts
         pending += parts
@@ -61,7 +64,8 @@ def _parts(item: Any) -> Iterator[object]:
 def _parts_of_class(cls: Any) -> Iterator[object]:
     if issubclass(cls, enum.Enum) or cls.__module__ in ("builtins", "typing"):
         return
-    yield from getattr(cls, "__orig_bases__", ())
+    for base in getattr(cls, "__orig_bases__", ()):
+        yield from typing.get_args(base)
     if is_pydantic(cls):
         yield from (field.annotation for field in cls.__pydantic_fields__.values())
         yield from cls.__pydantic_generic_metadata__["args"]

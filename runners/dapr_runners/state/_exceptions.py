@@ -20,7 +20,7 @@ from dapr_runners.state._pydantic import (
     make_validation_error,
     validation_error_parts,
 )
-from dapr_runners.state._wire import Code, Decoder, Malformed, Reader, Writer, expect
+from dapr_runners.state._wire import Code, Decoder, Malformed, Reader, Writer, expect, too_deep
 from dapr_runners.state.errors import RemoteError
 
 _MAX_CHAIN = 16
@@ -42,12 +42,22 @@ def describe_traceback(error: BaseException) -> str:
 
 def encode_exception(error: BaseException, writer: Writer) -> Ext:
     """``error``, and what it came from."""
+    if _index(writer.open_errors, error) is not None:
+        raise too_deep(error)
     chain: list[BaseException] = [error]
     for link in chain:
         for origin in (link.__cause__, link.__context__):
             if origin is not None and _index(chain, origin) is None and len(chain) < _MAX_CHAIN:
                 chain.append(origin)
-    nodes = [
+    writer.open_errors += chain
+    try:
+        return Ext(Code.EXCEPTION, writer.pack(_nodes(chain, writer)))
+    finally:
+        del writer.open_errors[-len(chain) :]
+
+
+def _nodes(chain: list[BaseException], writer: Writer) -> list[list[object]]:
+    return [
         [
             name_of(type(link)),
             _text(link),
@@ -61,7 +71,6 @@ def encode_exception(error: BaseException, writer: Writer) -> Ext:
         ]
         for link in chain
     ]
-    return Ext(Code.EXCEPTION, writer.pack(nodes))
 
 
 def exception_decoder(find: Callable[[str], type | None]) -> Decoder:

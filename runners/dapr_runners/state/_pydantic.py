@@ -90,16 +90,21 @@ def validation_error_parts(error: Any) -> tuple[str, list[dict[str, Any]]]:
 
 def make_validation_error(title: object, errors: object) -> BaseException:
     """The ``ValidationError`` with these parts."""
-    from pydantic_core import PydanticCustomError, ValidationError, list_all_errors
+    from pydantic_core import ValidationError
 
-    known = {known["type"] for known in list_all_errors()}
-    lines: list[Any] = [
-        error
-        if error["type"] in known
-        else error | {"type": PydanticCustomError(error["type"], error["msg"])}
-        for error in expect(list, errors)
-    ]
+    lines: list[Any] = [_with_known_type(line) for line in expect(list, errors)]
     return ValidationError.from_exception_data(expect(str, title), lines)
+
+
+def _with_known_type(line: dict[str, Any]) -> dict[str, Any]:
+    """``line`` with an object for its type, if it is one that a program made up."""
+    from pydantic_core import PydanticCustomError, PydanticKnownError
+
+    try:
+        PydanticKnownError(line["type"], line.get("ctx"))
+    except (KeyError, TypeError):
+        return line | {"type": PydanticCustomError(line["type"], line["msg"])}
+    return line
 
 
 def is_validation_error(cls: type) -> bool:

@@ -90,20 +90,22 @@ class Malformed(Exception):
 
 class Writer:
     """Packs one value. ``encoders`` gives the encoder of any type; ``trail`` holds, after a
-    failure, the objects around the failing one, innermost first."""
+    failure, the objects around the failing one, innermost first. ``open_errors`` is for the encoder
+    of exceptions: those that are being packed."""
 
-    __slots__ = ("_encoders", "_failure", "_nesting", "trail")
+    __slots__ = ("_encoders", "_failure", "_nesting", "open_errors", "trail")
 
     def __init__(self, encoders: Mapping[type, "Encoder"]) -> None:
         self._encoders = encoders
         self._failure: BaseException | None = None
         self._nesting = 0
         self.trail: list[object] = []
+        self.open_errors: list[BaseException] = []
 
     def pack(self, value: object) -> bytes:
         """The bytes of ``value``, without a header."""
         if self._nesting > MAX_NESTING:
-            raise _too_deep(value)
+            raise too_deep(value)
         self._nesting += 1
         try:
             data = packb(value, default=self._default, option=_OPTIONS)
@@ -135,7 +137,7 @@ class Writer:
             self.trail.append(value)
             raise
         except RecursionError:
-            self._failure = _too_deep(value)
+            self._failure = too_deep(value)
             raise
         except Exception as error:
             self._failure = _failed(value, error)
@@ -219,7 +221,7 @@ def _lower(value: Any, writer: Writer, nesting: int) -> Any:
     """``value`` with what ormsgpack refuses or changes replaced by extension types, through lists
     and dicts only."""
     if nesting > _MAX_PLAIN_NESTING:
-        raise _too_deep(value)
+        raise too_deep(value)
     kind = type(value)
     if kind is dict:
         if all(map(_is_plain_key, value)):
@@ -265,7 +267,8 @@ def _holds_buffer(value: Any) -> bool:
     return (dict in kinds or list in kinds) and any(map(_holds_buffer, items))
 
 
-def _too_deep(value: object) -> Unstorable:
+def too_deep(value: object) -> Unstorable:
+    """What to raise for a ``value`` that is part of itself, or of a chain too long."""
     return Unstorable(
         value,
         f"it contains itself, or nests more than {MAX_NESTING} objects"
