@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import attempts_key, record_key
@@ -48,13 +49,14 @@ class Journal:
         codec: Codec,
         bus: Bus,
         limits: Limits,
-        mark_begun: Callable[[str, bytes], None],
+        mark_begun: Callable[[str], None],
     ) -> None:
         self._adapter = adapter
         self._codec = codec
         self._bus = bus
         self._limits = limits
-        self._mark_begun = mark_begun
+        self._marker = Marker(mark_begun)
+        self._identity = process_identity()
 
     async def execute(self, item: Json, io: IO) -> Json:
         """Do ``item``, and as many fused steps after it as the limits allow."""
@@ -91,11 +93,21 @@ class Journal:
             work.injected = StepTimeoutError(
                 run_id=work.run, step=work.step_name, seconds=work.item["limit"]
             )
-        elif work.op in ("fuse", "step"):
-            work.injected = await self._begin_attempt(work, io, hot)
-        produced = await self._adapter.perform(work, io)
+        elif work.op in ("fuse", "step") and not hot:
+            work.injected = await self._begin_attempt(work, io)
+        token = self._marker.begun(attempts_key(work.run, work.key)) if hot else None
+        try:
+            produced = await self._adapter.perform(work, io)
+        finally:
+            if token is not None:
+                token.ended = True
         record = Record(
-            work.key, produced.outcome, produced.body, produced.chunks, produced.outbox
+            work.key,
+            produced.outcome,
+            produced.body,
+            produced.chunks,
+            produced.outbox,
+            self._identity,
         )
         ours = await self._record(work, record, produced, io)
         if not ours:
@@ -137,21 +149,30 @@ class Journal:
     def decode(self, key: str, data: bytes, stored_under: str) -> Record:
         """The record in ``data``."""
         plain = self._codec.decode(data, stored_under)
-        if not isinstance(plain, dict) or not {"o", "b", "c", "x"} <= plain.keys():
+        if not isinstance(plain, dict) or not {"o", "b", "c", "x", "p"} <= plain.keys():
             raise CorruptRecordError(key=stored_under, reason="it is not a record")
         return Record.unpack(key, cast(Json, plain))
 
-    async def _begin_attempt(self, work: Work, io: IO, hot: bool) -> BaseException | None:
+    async def _begin_attempt(self, work: Work, io: IO) -> BaseException | None:
         """Count this attempt; an error when the step has begun too often without coming back."""
         key = attempts_key(work.run, work.key)
-        if hot:
-            self._mark_begun(key, b"1")
-            return None
-        begun = int(await io.get(key) or b"0")
+        counted = await io.get(key)
+        begun = int(counted) if counted else await self._begun_hot(work, io)
         if begun >= self._limits.attempts:
             return PoisonStepError(run_id=work.run, step=work.step_name, attempts=begun)
         await io.put_many({key: str(begun + 1).encode()})
         return None
+
+    async def _begun_hot(self, work: Work, io: IO) -> int:
+        """1 if the process that planned this step went on with it and is gone, else 0."""
+        if work.attempt > 1:
+            return 0
+        key = record_key(work.run, work.item["at"])
+        data = await io.get(key)
+        if data is None:
+            return 0
+        planner = self.decode(work.item["at"], data, key).planner
+        return int(planner != self._identity and is_dead(planner))
 
 
 def _next_fused(item: Json, outcome: Json) -> Json | None:

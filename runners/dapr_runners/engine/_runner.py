@@ -32,6 +32,7 @@ from dapr_runners.engine.errors import (
     RunNotFoundError,
     RunnerNotStartedError,
 )
+from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import Codec, StateStore
 
 logger = logging.getLogger("dapr_runners")
@@ -115,8 +116,12 @@ class Runner:
             base["limit"] = self._step_timeout
         return base
 
-    def _mark_begun(self, key: str, value: bytes) -> None:
-        self.store.put_soon(key, value)
+    def _mark_begun(self, key: str) -> None:
+        try:
+            self.store.create(key, b"1")
+        except DaprRunnersError as error:
+            # The step itself goes on, and finds out by itself whether the store is back.
+            logger.warning("marking %s as begun: %s", key, error)
 
     # -- runs
 

@@ -102,13 +102,21 @@ class Record:
     body: Json
     chunks: list[bytes]
     outbox: list[Any]
+    planner: str
+    """Identity of the process that wrote it, and goes on with it if nothing happens."""
 
     def pack(self) -> Json:
-        return {"o": self.outcome, "b": self.body, "c": self.chunks, "x": self.outbox}
+        return {
+            "o": self.outcome,
+            "b": self.body,
+            "c": self.chunks,
+            "x": self.outbox,
+            "p": self.planner,
+        }
 
     @classmethod
     def unpack(cls, key: str, data: Json) -> "Record":
-        return cls(key, data["o"], data["b"], data["c"], data["x"])
+        return cls(key, data["o"], data["b"], data["c"], data["x"], data["p"])
 
 
 class Adapter(Protocol):
