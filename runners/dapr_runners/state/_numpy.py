@@ -65,6 +65,8 @@ def _decode_array(data: bytes, reader: Reader) -> Any:
     dtype_parts, shape, order, content = reader.unpack_list(data, 4)
     dtype = _dtype(dtype_parts)
     shape = tuple(expect(int, length) for length in expect(list, shape))
+    if any(length < 0 for length in shape):
+        raise Malformed("an array has a negative length")
     if dtype.kind in "OT":
         items = expect(list, content)
         array = numpy.empty(len(items), dtype)
@@ -138,6 +140,8 @@ def _dtype_parts(dtype: Any) -> Any:
             parts["na_object"] = dtype.na_object
     else:
         parts = dtype.str
+        if dtype.kind in "iu" and _dtype(parts).type is not dtype.type:
+            parts = parts[0] + dtype.char  # long long, where long is as wide
     try:
         same = _dtype(parts) == dtype and _dtype(parts).type is dtype.type
     except Exception:

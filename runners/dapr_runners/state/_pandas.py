@@ -139,7 +139,7 @@ def _encode_array(array: Any) -> Any:
     import pandas as pd
 
     dtype = array.dtype
-    if isinstance(dtype, np.dtype):
+    if isinstance(dtype, np.dtype) or type(array) is pd.arrays.NumpyExtensionArray:
         return _plain(array)
     if isinstance(dtype, pd.CategoricalDtype):
         return ["categorical", _plain(array.codes), dtype.categories, dtype.ordered]
@@ -151,11 +151,10 @@ def _encode_array(array: Any) -> Any:
         ]
         return ["string", dtype.storage, dtype.na_value is pd.NA, texts]
     if isinstance(dtype, pd.PeriodDtype):
-        return ["period", dtype.freq.freqstr, array.asi8]
+        return ["period", dtype.name, array.asi8]
     if isinstance(dtype, pd.IntervalDtype):
         return ["interval", dtype.closed, array.left, array.right]
-    masked = pd.api.extensions.ExtensionArray
-    if dtype.name in _MASKED and isinstance(array, masked):
+    if dtype.name in _MASKED:
         return ["masked", dtype.name, array.to_numpy(dtype.numpy_dtype, na_value=0), array.isna()]
     raise Unstorable(
         array,
@@ -198,10 +197,10 @@ def _decode_string(storage: str, na: bool, texts: list[str | None]) -> Any:
     return pd.array(texts, dtype=pd.StringDtype(storage, na_value=pd.NA if na else np.nan))
 
 
-def _decode_period(freq: str, ordinals: Any) -> Any:
+def _decode_period(dtype: str, ordinals: Any) -> Any:
     import pandas as pd
 
-    return pd.arrays.PeriodArray(ordinals, dtype=pd.PeriodDtype(freq))
+    return pd.arrays.PeriodArray(ordinals, dtype=dtype)
 
 
 def _decode_interval(closed: Any, left: Any, right: Any) -> Any:

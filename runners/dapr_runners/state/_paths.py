@@ -9,9 +9,10 @@ _PLAIN = (dict, list)
 
 def path_to(root: object, chain: Sequence[object], where: str) -> str:
     """``where`` with the steps from ``root`` through each object of ``chain`` to the last. A step
-    that cannot be found, as the object was made on the way, is left out."""
+    that cannot be found, as the object was made on the way, is "…"."""
     for target in chain:
-        where += _step(root, target, 0) or ""
+        step = _step(root, target, 0)
+        where += "…" if step is None else step
         root = target
     return where
 
@@ -69,6 +70,8 @@ def _children(value: Any) -> Iterator[tuple[str, object]]:
     elif isinstance(value, set | frozenset):
         for item in cast("set[Any]", value):
             yield f"{{{type(item).__name__}}}", item
+    if type(value).__module__.partition(".")[0] in ("numpy", "pandas"):
+        return  # their attributes are not what their users see
     if isinstance(value, BaseException):
         for index, item in enumerate(value.args):
             yield f".args[{index}]", item
