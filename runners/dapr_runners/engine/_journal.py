@@ -1,8 +1,13 @@
 """One activity: adopt what is recorded, or do the work and record it, first writer wins.
 
-A record is durable before its outcome reaches the workflow, so a re-dispatched activity finds it
-and does nothing again. Where the live state is hot, nobody can have recorded the next step but by
-a duplicate dispatch, which the first-writer-wins create finds out: the look-up is saved.
+A record is durable before anything depends on it, so a re-dispatched activity finds it and does
+nothing again. Where the live state is hot, nobody can have recorded the next step but by a
+duplicate dispatch, which the first-writer-wins create finds out: the look-up is saved.
+
+A hot chain of fused steps is pipelined: the workflow is told of a plan while its record is on its
+way to the store, and the next step, in this process, begins when the record is there. If this
+process dies in between, whoever gets the next step finds no record of its plan, and does the step
+before it again: it was still in flight.
 """
 
 import logging
@@ -13,7 +18,7 @@ from typing import Any, cast
 
 from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
-from dapr_runners.engine._io import IO
+from dapr_runners.engine._io import IO, Spawned
 from dapr_runners.engine._keys import attempts_key, record_key
 from dapr_runners.engine._work import Adapter, Json, Produced, Record, Work
 from dapr_runners.engine.errors import PoisonStepError, StepTimeoutError
@@ -28,6 +33,10 @@ logger = logging.getLogger("dapr_runners")
 
 _FAULT_PATIENCE = 20.0
 """Seconds a step that is done goes on trying to record itself while the store is away."""
+
+
+_PLAN_PATIENCE = 2.0
+"""Seconds to wait for a record that another process, alive as far as can be seen, has on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,7 @@ class Journal:
         self._limits = limits
         self._marker = Marker(mark_begun)
         self._identity = process_identity()
+        self._on_the_way: dict[tuple[str, str], Spawned] = {}
 
     async def execute(self, item: Json, io: IO) -> Json:
         """Do ``item``, and as many fused steps after it as the limits allow."""
@@ -76,19 +86,38 @@ class Journal:
             item = following
 
     async def _one(self, work: Work, io: IO) -> Json:
+        for key in (work.item.get("at"), work.key):
+            spawned = self._on_the_way.get((work.run, key)) if key is not None else None
+            if spawned is not None:
+                await spawned.wait(io)
         hot = self._adapter.is_hot(work) and "step" not in work.item
         record = None if hot else await self._find(work, io)
         if record is not None:
             await self._adapter.recorded(work, record, None, io)
+        elif not hot and "prev" in work.item and not await self._has_plan(work, io):
+            return await self._one(Work(_previous(work.item)), io)
         else:
-            record = await self._perform(work, io, hot)
+            return await self._perform(work, io, hot)
+        return await self._recorded(work, record, io)
+
+    async def _recorded(self, work: Work, record: Record, io: IO) -> Json:
         if record.outcome["k"] == "end":
             await io.create(record_key(work.run, "end"), record.key.encode())
             self._adapter.forget(work.run)
         self._bus.publish(work.run, record)
         return record.outcome
 
-    async def _perform(self, work: Work, io: IO, hot: bool) -> Record:
+    async def _has_plan(self, work: Work, io: IO) -> bool:
+        """Whether the record of the plan is there, waiting for it while its maker may live."""
+        key = record_key(work.run, work.item["at"])
+        deadline = time.monotonic() + _PLAN_PATIENCE
+        while await io.get(key) is None:
+            if is_dead(work.item["prev"]["by"]) or time.monotonic() > deadline:
+                return False
+            await io.sleep(0.02)
+        return True
+
+    async def _perform(self, work: Work, io: IO, hot: bool) -> Json:
         if "step" in work.item:
             work.injected = StepTimeoutError(
                 run_id=work.run, step=work.step_name, seconds=work.item["limit"]
@@ -108,12 +137,37 @@ class Journal:
             produced.chunks,
             produced.outbox,
             self._identity,
+            work.attempt - 1 + work.begun,
         )
+        if hot and self._may_tell_early(work, record):
+            record.outcome["by"] = self._identity
+            key = (work.run, work.key)
+            spawned = io.spawn(self._settle_later(work, record, produced, io))
+            self._on_the_way[key] = spawned
+            if spawned.done():  # before it could be found there to be taken out
+                self._on_the_way.pop(key, None)
+            return record.outcome
+        return await self._settle(work, record, produced, io)
+
+    def _may_tell_early(self, work: Work, record: Record) -> bool:
+        one_by_one = self._limits.steps == 1 and self._limits.seconds is None
+        return one_by_one and work.op == "fuse" and _next_fused(work.item, record.outcome) is not None
+
+    async def _settle(self, work: Work, record: Record, produced: Produced, io: IO) -> Json:
         ours = await self._record(work, record, produced, io)
         if not ours:
             record = await self._must_find(work, io)
         await self._adapter.recorded(work, record, produced if ours else None, io)
-        return record
+        return await self._recorded(work, record, io)
+
+    async def _settle_later(self, work: Work, record: Record, produced: Produced, io: IO) -> None:
+        try:
+            await self._settle(work, record, produced, io)
+        except Exception as error:
+            logger.warning("recording %s of %s failed: %s", work.key, work.run, error)
+            raise
+        finally:
+            self._on_the_way.pop((work.run, work.key), None)
 
     async def _record(self, work: Work, record: Record, produced: Produced, io: IO) -> bool:
         data = self._codec.encode(record.pack(), f"the record {work.key}")
@@ -149,7 +203,7 @@ class Journal:
     def decode(self, key: str, data: bytes, stored_under: str) -> Record:
         """The record in ``data``."""
         plain = self._codec.decode(data, stored_under)
-        if not isinstance(plain, dict) or not {"o", "b", "c", "x", "p"} <= plain.keys():
+        if not isinstance(plain, dict) or not {"o", "b", "c", "x", "p", "n"} <= plain.keys():
             raise CorruptRecordError(key=stored_under, reason="it is not a record")
         return Record.unpack(key, cast(Json, plain))
 
@@ -160,7 +214,8 @@ class Journal:
         begun = int(counted) if counted else await self._begun_hot(work, io)
         if begun >= self._limits.attempts:
             return PoisonStepError(run_id=work.run, step=work.step_name, attempts=begun)
-        await io.put_many({key: str(begun + 1).encode()})
+        work.begun = begun + 1
+        await io.put_many({key: str(work.begun).encode()})
         return None
 
     async def _begun_hot(self, work: Work, io: IO) -> int:
@@ -173,6 +228,13 @@ class Journal:
             return 0
         planner = self.decode(work.item["at"], data, key).planner
         return int(planner != self._identity and is_dead(planner))
+
+
+def _previous(item: Json) -> Json:
+    """The item of the step before a fused one."""
+    kept = {key: item[key] for key in ("run", "mode", "limit", "lane") if key in item}
+    previous = {key: value for key, value in item["prev"].items() if key != "by"}
+    return {**kept, "op": "fuse", "n": item["n"] - 1, **previous}
 
 
 def _next_fused(item: Json, outcome: Json) -> Json | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dapr_runners.engine._bus import Bus, LiveChunk
 from dapr_runners.engine._io import IO
-from dapr_runners.engine._keys import record_key
+from dapr_runners.engine._keys import end_key, record_key
 from dapr_runners.engine._turns import Progress
 from dapr_runners.engine._work import Json, Record
 
@@ -38,11 +38,13 @@ class Reader:
         io: IO,
         decode: Callable[[str, bytes, str], Record],
         progress: Callable[[str], Any],
+        caught_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._run = run
         self._io = io
         self._decode = decode
         self._progress = progress
+        self._caught_up = caught_up
         self._inbox = io.inbox()
         self._unsubscribe = bus.subscribe(run, self._inbox.put)
         self._expected: dict[str, int] = {"0": 0}  # record key -> chunks given out live
@@ -59,8 +61,10 @@ class Reader:
     async def events(self) -> AsyncIterator[Chunk | Record]:
         """Chunks as they come, and each record after its chunks. Ends with the record of the end,
         or without one when the workflow broke (see :attr:`broken`)."""
-        async for event in self._poll():
-            yield event
+        while self.end is None and (found := await self._fetch(list(self._expected))):
+            async for event in self._accept(found):
+                yield event
+        self._caught_up()
         while self.end is None and not self.broken:
             message = await self._inbox.take(self._pause)
             if message is None:
@@ -106,7 +110,13 @@ class Reader:
     async def _fetch(self, keys: list[str]) -> dict[str, Record]:
         stored = {record_key(self._run, key): key for key in keys}
         found = await self._io.get_many(list(stored))
-        return {stored[at]: self._decode(stored[at], data, at) for at, data in found.items()}
+        records = {stored[at]: self._decode(stored[at], data, at) for at, data in found.items()}
+        ends = [key for key, record in records.items() if record.outcome["k"] == "end"]
+        if ends and await self._io.get(end_key(self._run)) is None:
+            # The run has ended once all it did has happened: checkpoints are still being sent.
+            for key in ends:
+                del records[key]
+        return records
 
     async def _accept(self, records: dict[str, Record]) -> AsyncIterator[Chunk | Record]:
         self._early.update(records)

@@ -158,10 +158,18 @@ class Runner:
             before_schedule=before_schedule,
         )
 
-    async def _follow(self, io: IO, run: str) -> AsyncIterator[Chunk | Record]:
-        """The events of ``run``; raises when it ended without a result."""
+    async def _follow(
+        self, io: IO, run: str, caught_up: Callable[[], None] = lambda: None
+    ) -> AsyncIterator[Chunk | Record]:
+        """The events of ``run``; raises when it ended without a result. ``caught_up`` is called
+        after the events that were recorded before."""
         reader = Reader(
-            run, self._bus, io, self._journal.decode, lambda r: self._turns.progress(io, r)
+            run,
+            self._bus,
+            io,
+            self._journal.decode,
+            lambda r: self._turns.progress(io, r),
+            caught_up,
         )
         try:
             async for event in reader.events():

@@ -8,14 +8,17 @@ An *item* (activity input, JSON)::
      "at": record key of the plan, "n": its number,  # absent for begin of a root lane
      "task": task id, "name": activity name, "of": failed task id,     # fuse, step, begin of a lane
      "done": [[task id, record key], ...], "timed_out": bool,          # commit
-     "attempt": int, "step": name of the step that is given up}
+     "attempt": int, "step": name of the step that is given up,
+     "prev": {"at", "task", "name", "attempt", "by": process}}   # fuse after a plan told early
 
 An *outcome* (activity result, JSON), by its ``k``::
 
     {"k": "plan", "lane", "at", "n", "steps": [{"id", "name", "fuse"?, "loop"?, "of"?}], "commit": name,
-     "window"?: int, "timeout"?: seconds}
-    {"k": "step", "lane", "n", "id", "at", "stop"?: bool, "more"?: [steps]}
-    {"k": "retry", "after": seconds, "attempt": int}
+     "window"?: int, "timeout"?: seconds,
+     "by"?: process that tells the plan while its record is on its way to the store}
+    {"k": "step", "lane", "n", "id", "at", "stop"?: bool, "more"?: [steps],
+     "raised"?: "error" | "interrupt"}
+    {"k": "retry", "id": task id, "after": seconds, "attempt": int}
     {"k": "end", "at": record key, "status": str}
 
 Record keys are relative to the run: ``3`` is superstep 3 of the root lane, ``3:<task>`` the result
@@ -39,6 +42,8 @@ class Work:
     item: Json
     injected: BaseException | None = None
     """An error to take as the step's outcome instead of running it."""
+    begun: int = 1
+    """How often this has begun, this time included."""
 
     @property
     def run(self) -> str:
@@ -104,6 +109,8 @@ class Record:
     outbox: list[Any]
     planner: str
     """Identity of the process that wrote it, and goes on with it if nothing happens."""
+    attempt: int = 1
+    """Which attempt at its step made it: lost with their workers and failed ones are counted."""
 
     def pack(self) -> Json:
         return {
@@ -112,11 +119,12 @@ class Record:
             "c": self.chunks,
             "x": self.outbox,
             "p": self.planner,
+            "n": self.attempt,
         }
 
     @classmethod
     def unpack(cls, key: str, data: Json) -> "Record":
-        return cls(key, data["o"], data["b"], data["c"], data["x"], data["p"])
+        return cls(key, data["o"], data["b"], data["c"], data["x"], data["p"], data["n"])
 
 
 class Adapter(Protocol):

@@ -241,8 +241,10 @@ class GraphAdapter:
         n = work.n if n is None else n
         task = live.loop.tasks[result.id]
         if (pause := self._pause(live, task, result.error, work)) is not None:
-            return Produced({"k": "retry", "after": pause, "attempt": work.attempt + 1})
+            return _retry(pause, result.id, work)
         outcome: Json = {"k": "step", "lane": lane, "n": n, "id": result.id, "at": work.key}
+        if result.error is not None:
+            outcome["raised"] = "interrupt" if isinstance(result.error, GraphBubbleUp) else "error"
         handler = self._handler_step(live, task, result, work)
         if handler is not None:
             outcome["more"] = [handler]
@@ -279,7 +281,7 @@ class GraphAdapter:
         if error is not None and node is not None:
             pause = self._pause(live, node, error, work)
             if pause is not None:
-                return Produced({"k": "retry", "after": pause, "attempt": work.attempt + 1})
+                return _retry(pause, node.id, work)
         if parked:
             return self._plan(work, scope, live, chunks, route.box)
         if work.lane:
@@ -583,6 +585,10 @@ class GraphAdapter:
                 emit(chunk)
 
         return convert
+
+
+def _retry(pause: float, task_id: str, work: Work) -> Produced:
+    return Produced({"k": "retry", "id": task_id, "after": pause, "attempt": work.attempt + 1})
 
 
 def self_root(live: Live) -> Live:

@@ -1,10 +1,15 @@
-"""The events of ``run_async``: plain dicts, in order, each with an id that is stable over
-reconnects.
+"""The events of ``run_async``: plain dicts, in order, each with an ``id`` that is stable over
+reconnects, the ``workflow_id``, and ``replayed``: whether it was recorded before this call attached
+to the run.
 
 ==========================  =====================================================================
 ``workflow_started``        ``workflow_id``, ``thread_id``, ``graph_name``
 ``step_planned``            ``step`` (superstep number), ``nodes`` (names)
-``step_completed``          ``step``, ``node``, ``attempt``
+``step_completed``          ``step``, ``node``, ``attempt``: which attempt it was, counting those
+                            that failed or were lost with their worker
+``step_failed``,            the same: the node raised; it asked something (``interrupt()``)
+``step_interrupted``
+``step_retry``              ``step``, ``node``, ``after`` (seconds), ``attempt`` (the next one)
 ``updates`` / ``values`` /  ``data``: what LangGraph's stream mode of that name gives
 other stream modes
 ``workflow_interrupted``    ``interrupts``: what is asked; the next call on the thread answers
@@ -13,7 +18,7 @@ other stream modes
 ==========================  =====================================================================
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from dapr_runners.engine import Chunk, Claim, Record
@@ -21,15 +26,15 @@ from dapr_runners.state import Codec, describe_traceback
 
 
 async def run_events(
-    log: AsyncIterator[Chunk | Record],
+    follow: Callable[[Callable[[], None]], AsyncIterator[Chunk | Record]],
     codec: Codec,
     graph_name: str,
     claim: Claim,
     spec: dict[str, Any],
 ) -> AsyncIterator[dict[str, Any]]:
-    """The events of one run."""
+    """The events of one run; ``follow`` reads its log, and says when it has caught up with it."""
     run = claim.run
-    common = {"workflow_id": run}
+    common = {"workflow_id": run, "replayed": not claim.started}
     arguments: Any = codec.decode(spec["arguments"], run)
     yield {
         "type": "workflow_started",
@@ -39,7 +44,7 @@ async def run_events(
         "graph_name": graph_name,
     }
     state = _Outcome()
-    async for event in log:
+    async for event in follow(lambda: common.update(replayed=False)):
         if isinstance(event, Chunk):
             mode, ns, data = _split(codec.decode(event.data, event.id), arguments)
             state.see(mode, ns, data)
@@ -58,7 +63,8 @@ class _Outcome:
     def __init__(self) -> None:
         self.output: Any = None
         self.interrupts: list[Any] = []
-        self.names: dict[str, str] = {}
+        self.planned: dict[str, tuple[int, str]] = {}
+        self.fused: dict[str, tuple[int, str]] = {}  # lane -> superstep, node
         self.steps = 0
 
     def see(self, mode: str, ns: Any, data: Any) -> None:
@@ -69,34 +75,64 @@ class _Outcome:
         elif mode == "updates" and isinstance(data, dict) and "__interrupt__" in data:
             self.interrupts.extend(data["__interrupt__"])
 
+    @property
+    def asked(self) -> str | None:
+        """Set when a node asked something; a static interrupt lets its node complete."""
+        return "interrupt" if self.interrupts else None
+
+    def plan(self, number: int, steps: Any) -> None:
+        self.planned.update({step["id"]: (number, step["name"]) for step in steps})
+
 
 def _of_record(record: Record, state: _Outcome, codec: Codec) -> list[dict[str, Any]]:
     outcome = record.outcome
     match outcome["k"]:
         case "plan":
             done = _fused_before(record, state)
-            nodes = [step["name"] for step in outcome["steps"]]
-            state.names.update({step["id"]: step["name"] for step in outcome["steps"]})
             number = record.body["step"]
-            state.steps = max(state.steps, number)
+            nodes = [step["name"] for step in outcome["steps"]]
+            state.plan(number, outcome["steps"])
+            if not outcome["lane"]:
+                state.steps += 1
             if len(nodes) == 1 and outcome["steps"][0].get("fuse"):
-                state.names["fused"] = nodes[0]
+                state.fused[outcome["lane"]] = (number, nodes[0])
             planned = {"type": "step_planned", "step": number, "nodes": nodes}
             return [*done, planned]
         case "step":
-            state.names.update({step["id"]: step["name"] for step in outcome.get("more") or ()})
-            name = state.names.get(outcome["id"], outcome["id"])
-            return [{"type": "step_completed", "node": name}]
+            number, name = state.planned[outcome["id"]]
+            state.plan(number, outcome.get("more") or ())
+            settled = _settled(outcome.get("raised"), number, name, record)
+            return [*_fused_before(record, state), settled]
         case "retry":
-            return [{"type": "step_retry", "after": outcome["after"], "attempt": outcome["attempt"]}]
+            number, name = state.planned[outcome["id"]]
+            return [
+                {
+                    "type": "step_retry",
+                    "step": number,
+                    "node": name,
+                    "after": outcome["after"],
+                    "attempt": outcome["attempt"],
+                }
+            ]
         case _:
-            return [*_fused_before(record, state), _end(record, state, codec)]
+            raised = {"failed": "error", "interrupted": state.asked}.get(outcome["status"])
+            return [*_fused_before(record, state, raised), _end(record, state, codec)]
 
 
-def _fused_before(record: Record, state: _Outcome) -> list[dict[str, Any]]:
-    """A fused step has no record of its own: the plan after it tells that it is done."""
-    name = state.names.pop("fused", None)
-    return [] if name is None else [{"type": "step_completed", "node": name}]
+def _fused_before(
+    record: Record, state: _Outcome, raised: str | None = None
+) -> list[dict[str, Any]]:
+    """A fused step has no record of its own: what comes after it tells how it went."""
+    head, slash, last = record.key.rpartition("/")
+    fused = None if ":" in last else state.fused.pop(head + slash, None)
+    return [] if fused is None else [_settled(raised, *fused, record)]
+
+
+_SETTLED = {None: "step_completed", "interrupt": "step_interrupted", "error": "step_failed"}
+
+
+def _settled(raised: str | None, step: int, node: str, record: Record) -> dict[str, Any]:
+    return {"type": _SETTLED[raised], "step": step, "node": node, "attempt": record.attempt}
 
 
 def _end(record: Record, state: _Outcome, codec: Codec) -> dict[str, Any]:
@@ -124,7 +160,7 @@ def _end(record: Record, state: _Outcome, codec: Codec) -> dict[str, Any]:
         "type": "workflow_completed",
         "status": status,
         "output": state.output,
-        "steps": record.body.get("step", state.steps),
+        "steps": state.steps,
     }
 
 

@@ -1,6 +1,6 @@
 """The runner for LangGraph graphs."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -9,6 +9,7 @@ from langgraph.pregel import Pregel
 from dapr_runners.engine import (
     IO,
     Bus,
+    Chunk,
     Claim,
     MultitaskStrategy,
     Record,
