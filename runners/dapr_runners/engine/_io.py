@@ -9,6 +9,7 @@ import asyncio
 import queue
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
 from dapr_runners.state import StateStore, StoredValue
@@ -23,6 +24,30 @@ class Inbox(Protocol):
     async def take(self, timeout: float) -> Any:
         """The next message, or None after ``timeout`` seconds."""
         ...
+
+
+class Spawned(Protocol):
+    """Something that runs beside its starter."""
+
+    def done(self) -> bool: ...
+
+    async def wait(self, io: "IO") -> None:
+        """Until it has ended; raises what it raised. From a thread or a loop, as ``io`` is."""
+        ...
+
+
+class _SpawnedThread:
+    def __init__(self, future: "Future[Any]") -> None:
+        self._future = future
+
+    def done(self) -> bool:
+        return self._future.done()
+
+    async def wait(self, io: "IO") -> None:
+        if isinstance(io, BlockingIO):
+            self._future.result()
+        else:
+            await asyncio.wrap_future(self._future)
 
 
 class _ThreadInbox:
@@ -73,6 +98,10 @@ class IO(Protocol):
         """Call a function that blocks."""
         ...
 
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> "Spawned":
+        """Run a coroutine beside this one."""
+        ...
+
     async def sleep(self, seconds: float) -> None: ...
     def inbox(self) -> Inbox: ...
 
@@ -80,8 +109,18 @@ class IO(Protocol):
 class BlockingIO:
     """For a thread: every coroutine has finished when it is first stepped."""
 
-    def __init__(self, store: StateStore) -> None:
+    def __init__(
+        self,
+        store: StateStore,
+        submit: "Callable[[Callable[[], Any]], Future[Any]] | None" = None,
+    ) -> None:
         self._store = store
+        self._submit = submit
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Spawned:
+        if self._submit is None:
+            raise RuntimeError("there are no threads to spawn on")
+        return _SpawnedThread(self._submit(lambda: run_in_thread(coroutine)))
 
     async def get(self, key: str) -> bytes | None:
         return self._store.get(key)
@@ -119,6 +158,10 @@ class LoopIO:
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Spawned:
+        loop = asyncio.get_running_loop()
+        return _SpawnedThread(asyncio.run_coroutine_threadsafe(coroutine, loop))
 
     async def get(self, key: str) -> bytes | None:
         return await self._store.aget(key)

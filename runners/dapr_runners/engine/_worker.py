@@ -76,7 +76,7 @@ class Worker:
 
     def _register_with(self, runtime: sdk.WorkflowRuntime, runner: str) -> None:
         journal, store = self._journals[runner], self._stores[runner]
-        blocking, looping = BlockingIO(store), LoopIO(store)
+        blocking, looping = BlockingIO(store, self.in_background), LoopIO(store)
 
         # The SDK marks the functions it registers, so each gets fresh ones.
         def workflow(ctx: Any, inp: Any) -> Any:

@@ -124,7 +124,7 @@ class _Turn:
                 attempt = outcome["attempt"]
                 self._delay(outcome["after"], {**_clean(item), "attempt": attempt})
             case "plan" if self._alive(item["lane"]):
-                self._planned(item["lane"], outcome)
+                self._planned(item, outcome)
             case "plan":
                 pass  # the lane around it went on without it
             case "step":
@@ -132,7 +132,8 @@ class _Turn:
             case _:
                 self._end = outcome
 
-    def _planned(self, lane: str, plan: Json) -> None:
+    def _planned(self, item: Json, plan: Json) -> None:
+        lane: str = item["lane"]
         state: Json = {
             "at": plan["at"],
             "n": plan["n"],
@@ -146,7 +147,10 @@ class _Turn:
         steps: list[Json] = plan["steps"]
         if len(steps) == 1 and steps[0].get("fuse"):
             state["queue"] = []
-            self._todo.append({"op": "fuse", "lane": lane, **_at(state), **_step(steps[0])})
+            fuse = {"op": "fuse", "lane": lane, **_at(state), **_step(steps[0])}
+            if "by" in plan:
+                fuse["prev"] = {**_place(item), "by": plan["by"]}
+            self._todo.append(fuse)
             return
         if timeout := plan.get("timeout"):
             self._watch(self._timer(timeout), "lane-limit", {"lane": lane, "n": plan["n"]})
@@ -214,6 +218,10 @@ def _step(step: Json) -> Json:
     if "of" in step:
         kept["of"] = step["of"]
     return kept
+
+
+def _place(item: Json) -> Json:
+    return {key: item[key] for key in ("at", "task", "name", "attempt") if key in item}
 
 
 def _clean(item: Json) -> Json:
