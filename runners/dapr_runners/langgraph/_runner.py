@@ -19,12 +19,13 @@ from dapr_runners.engine import (
     digest,
     iterate_in_thread,
     run_in_thread,
+    safe_name,
 )
 from dapr_runners.langgraph._adapter import GraphAdapter
 from dapr_runners.langgraph._events import run_events
 from dapr_runners.langgraph._facade import durable_copy
 from dapr_runners.langgraph._retry import StepRetry
-from dapr_runners.langgraph._saver_stub import DaprSaver
+from dapr_runners.langgraph._saver import DaprSaver
 from dapr_runners.langgraph._specs import Call, Extras, split_config
 from dapr_runners.langgraph._types import codec_for
 from dapr_runners.langgraph.errors import UnsupportedGraphError
@@ -138,7 +139,9 @@ class DaprWorkflowGraphRunner(Runner):
 
     def _dapr_saver(self) -> DaprSaver:
         if self._own_saver is None:
-            self._own_saver = DaprSaver(self.store)
+            # Threads of this runner only: another one's thread of the same id is another thread.
+            prefix = f"checkpoints/{safe_name(self.name)[:32]}-{digest(self.name)}"
+            self._own_saver = DaprSaver(self.store, key_prefix=prefix)
         return self._own_saver
 
     def _saver_for_state(self) -> Any:
@@ -261,8 +264,11 @@ class DaprWorkflowGraphRunner(Runner):
         wanted = run_id or workflow_id
         claim = await self._claim(io, call, extras, "async", wanted, multitask_strategy)
         spec = await self._spec_of(io, claim.run)
-        events = run_events(self._follow(io, claim.run), self._codec, self.name, claim, spec)
-        async for event in events:
+
+        def follow(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
+            return self._follow(io, claim.run, caught_up)
+
+        async for event in run_events(follow, self._codec, self.name, claim, spec):
             if event["type"] in ("workflow_completed", "workflow_failed", "workflow_interrupted"):
                 await self._turns.delivered(io, claim)
             yield event
