@@ -11,6 +11,10 @@ class Killed(BaseException):
     """The process ended here."""
 
 
+def kill() -> None:
+    raise Killed
+
+
 class MemoryStore:
     """Does what ``StateStore`` does.
 
@@ -18,22 +22,35 @@ class MemoryStore:
     there is nothing, and refuse to create only what was created before: as Dapr's Redis component.
     Otherwise each write has an ETag of its own, as in SQL components.
 
-    ``before`` is called with a number and the method's name before each call changes or reads
-    anything; what it raises ends the call.
+    ``interrupt(3, action)`` has ``action`` called once, before the third call from now on.
     """
 
     def __init__(self, *, redis: bool = False) -> None:
         self.redis = redis
         self.values: dict[str, tuple[bytes, str]] = {}
         self.created: set[str] = set()
-        self.before: Callable[[int, str], None] | None = None
         self.calls: list[str] = []
+        self.interrupted = False
+        self._interrupt: tuple[int, Callable[[], None]] | None = None
         self._etags = itertools.count(1)
+
+    def clone(self) -> "MemoryStore":
+        """Another store with the same content."""
+        other = MemoryStore(redis=self.redis)
+        other.values, other.created = dict(self.values), set(self.created)
+        other._etags = itertools.count(len(self.calls) * 100)
+        return other
+
+    def interrupt(self, call: int, action: Callable[[], None]) -> None:
+        """Have ``action`` called before the ``call``-th call from now, in it and thus once."""
+        self.interrupted = False
+        self._interrupt = (len(self.calls) + call, action)
 
     def _called(self, method: str) -> None:
         self.calls.append(method)
-        if self.before:
-            self.before(len(self.calls), method)
+        if self._interrupt and len(self.calls) == self._interrupt[0]:
+            self.interrupted = True
+            self._interrupt[1]()
 
     def _write(self, key: str, value: bytes) -> None:
         assert value

@@ -15,6 +15,7 @@ from dapr_runners.langgraph._checkpoints.put import add_entries
 from dapr_runners.langgraph._checkpoints.record import decode
 from dapr_runners.langgraph._checkpoints.values import StoredForm, part_keys, put_in_calls
 from dapr_runners.langgraph._checkpoints.writes import documents_of_writes
+from dapr_runners.state import CorruptRecordError
 
 _BATCH = 50
 
@@ -24,19 +25,36 @@ def copy_thread(context: Context, source: str, target: str) -> Flow[None]:
     if source == target:
         return
     for scope in (yield from scopes_of(context, [source])):
-        _, _, entries = yield from read_log(scope.index)
-        current = list({entry[0]: entry for entry in entries}.values())
         other = context.keys.scope(target, scope.namespace)
+        entries = yield from _copy_all(scope, other)
+        if entries:
+            yield from context.gates.guard(other.index, _add(context, other, entries))
+
+
+def _copy_all(scope: Scope, other: Scope) -> Flow[list[Entry]]:
+    """Copy the documents of all checkpoints, and return their entries in the index."""
+    for pause in attempts(scope.index):
+        _, head, entries = yield from read_log(scope.index)
+        current = list({entry[0]: entry for entry in entries}.values())
+        missing: list[str] = []
         for start in range(0, len(current), _BATCH):
-            batch = current[start : start + _BATCH]
-            yield from _copy_documents(scope, other, batch)
-        yield from context.gates.guard(other.index, _add(context, other, current))
+            ids = [entry[0] for entry in current[start : start + _BATCH]]
+            missing += yield from _copy_documents(scope, other, ids)
+        now = decode_head(scope.index, (yield from read(scope.index)))
+        if now.sweeps == head.sweeps:
+            if missing:
+                raise CorruptRecordError(key=missing[0], reason="it is missing")
+            return current
+        # Checkpoints were removed, perhaps before their documents were copied.
+        yield from pause
+    return []
 
 
-def _copy_documents(scope: Scope, other: Scope, entries: list[Entry]) -> Flow[None]:
-    ids = [entry[0] for entry in entries]
-    records = yield from get_many([scope.checkpoint(checkpoint_id) for checkpoint_id in ids])
-    writes = yield from get_many([scope.writes(checkpoint_id) for checkpoint_id in ids])
+def _copy_documents(scope: Scope, other: Scope, checkpoint_ids: list[str]) -> Flow[list[str]]:
+    """Copy the documents of some checkpoints, and return the keys of those that are missing."""
+    keys = [scope.checkpoint(checkpoint_id) for checkpoint_id in checkpoint_ids]
+    records = yield from get_many(keys)
+    writes = yield from get_many([scope.writes(checkpoint_id) for checkpoint_id in checkpoint_ids])
     forms: list[StoredForm] = []
     further: list[str] = []
     for key, document in records.items():
@@ -51,6 +69,7 @@ def _copy_documents(scope: Scope, other: Scope, entries: list[Entry]) -> Flow[No
     for key, document in writes.items():
         # Created rather than put: on Redis only what was created refuses to be created again.
         yield from write_if_unchanged(_moved(key, scope, other), document, None)
+    return [key for key in (*keys, *further) if key not in documents]
 
 
 def _moved(key: str, scope: Scope, other: Scope) -> str:
@@ -58,8 +77,6 @@ def _moved(key: str, scope: Scope, other: Scope) -> str:
 
 
 def _add(context: Context, scope: Scope, entries: list[Entry]) -> Flow[None]:
-    if not entries:
-        return
     for pause in attempts(scope.index):
         found = yield from read(scope.index)
         head = decode_head(scope.index, found)

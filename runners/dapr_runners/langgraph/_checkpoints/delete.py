@@ -4,13 +4,21 @@ from collections.abc import Collection, Sequence
 
 from dapr_runners.langgraph._checkpoints.context import Context
 from dapr_runners.langgraph._checkpoints.errors import UnknownPruneStrategyError
-from dapr_runners.langgraph._checkpoints.flow import Flow, attempts, delete_many
+from dapr_runners.langgraph._checkpoints.flow import Flow, attempts, delete_many, put_many
 from dapr_runners.langgraph._checkpoints.keys import Scope, page_key
 from dapr_runners.langgraph._checkpoints.list import scopes_of
-from dapr_runners.langgraph._checkpoints.log import EMPTY, Entry, read_log, write_head
+from dapr_runners.langgraph._checkpoints.log import (
+    EMPTY,
+    Entry,
+    Head,
+    extend,
+    read_log,
+    write_head,
+)
 from dapr_runners.langgraph._checkpoints.remove import clear, remove
 from dapr_runners.langgraph._checkpoints.threads import remove_thread, thread_mark
 from dapr_runners.langgraph._checkpoints.tuples import fetch
+from dapr_runners.state import CorruptRecordError, StoredValue
 
 
 def delete_thread(context: Context, thread: str) -> Flow[None]:
@@ -20,16 +28,43 @@ def delete_thread(context: Context, thread: str) -> Flow[None]:
     key = context.keys.thread(thread)
     for pause in attempts(key):
         found, head, entries = yield from read_log(key)
-        if found is None:
-            break
+        if found is None and mark is None:
+            return
         for namespace in {entry[0]: None for entry in entries}:
-            yield from clear(context, context.keys.scope(thread, namespace))
+            yield from _clear_listed_by_runs(context, context.keys.scope(thread, namespace))
         if (yield from write_head(key, EMPTY, found)):
             yield from delete_many([page_key(key, page) for page in head.pages])
             break
         yield from pause
     if mark:
         yield from remove_thread(context, thread, mark)
+
+
+def _clear_listed_by_runs(context: Context, scope: Scope) -> Flow[None]:
+    """Remove all checkpoints of a namespace, and the namespace from the lists of their runs."""
+    runs: list[tuple[str, StoredValue, Head, list[Entry]]] = []
+    for run_id in sorted({entry[4] for entry in (yield from _entries(scope)) if entry[4]}):
+        key = context.keys.run(run_id)
+        found, head, entries = yield from read_log(key)
+        if found:
+            runs.append((key, found, head, entries))
+    yield from clear(context, scope)
+    for key, found, head, entries in runs:
+        others = [entry for entry in entries if entry[:2] != [scope.thread, scope.namespace]]
+        rest, pages = extend(key, EMPTY, others)
+        yield from put_many(pages)
+        # If the list has changed since the namespace was full, a run may have come back to it.
+        if (yield from write_head(key, rest, found)):
+            pages = {page_key(key, page): b"" for page in head.pages}
+        yield from delete_many(list(pages))
+
+
+def _entries(scope: Scope) -> Flow[list[Entry]]:
+    try:
+        _, _, entries = yield from read_log(scope.index)
+    except CorruptRecordError:
+        return []  # Deleting a thread has to remain possible.
+    return entries
 
 
 def delete_for_runs(context: Context, run_ids: Sequence[str]) -> Flow[None]:
@@ -42,7 +77,7 @@ def delete_for_runs(context: Context, run_ids: Sequence[str]) -> Flow[None]:
                 break
             for thread, namespace in {(entry[0], entry[1]): None for entry in entries}:
                 scope = context.keys.scope(thread, namespace)
-                yield from remove(context, scope, _Others(str(run_id)))
+                yield from remove(context, scope, _Others(str(run_id)), touch=True)
             if (yield from write_head(key, EMPTY, found)):
                 yield from delete_many([page_key(key, page) for page in head.pages])
                 break

@@ -17,8 +17,6 @@ from dapr_runners.langgraph._checkpoints.frame import pack, unpack_fields
 from dapr_runners.langgraph._checkpoints.keys import Scope
 from dapr_runners.langgraph._checkpoints.log import Entry
 from dapr_runners.langgraph._checkpoints.values import (
-    FRESH_BYTES,
-    SETTLED_BYTES,
     StoredForm,
     dump,
     load,
@@ -90,8 +88,7 @@ def encode(
             forms[channel], parts = inherited[1], {}
         else:
             kind, data = dump(serde, value, f"The value of channel {channel!r}")
-            inline = FRESH_BYTES if fresh else SETTLED_BYTES
-            forms[channel], parts = store(scope, kind, data, new.id, inline)
+            forms[channel], parts = store(scope, kind, data, new.id, fresh=fresh)
         documents.update(parts)
         if len(forms[channel]) == 3:
             large[channel] = (version, forms[channel])

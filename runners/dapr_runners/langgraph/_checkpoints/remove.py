@@ -38,9 +38,10 @@ Choice = Callable[[dict[str, Entry]], Flow[Collection[str]]]
 _BATCH = 100
 
 
-def remove(context: Context, scope: Scope, choose: Choice) -> Flow[None]:
-    """Remove all checkpoints of a namespace but the chosen ones."""
-    return context.gates.guard(scope.index, _remove(scope, choose))
+def remove(context: Context, scope: Scope, choose: Choice, *, touch: bool = False) -> Flow[None]:
+    """Remove all checkpoints of a namespace but the chosen ones. ``touch`` has the index written
+    even if all are chosen, so that a checkpoint on its way conflicts."""
+    return context.gates.guard(scope.index, _remove(scope, choose, touch))
 
 
 def clear(context: Context, scope: Scope) -> Flow[None]:
@@ -48,13 +49,16 @@ def clear(context: Context, scope: Scope) -> Flow[None]:
     return context.gates.guard(scope.index, _clear(scope))
 
 
-def _remove(scope: Scope, choose: Choice) -> Flow[None]:
+def _remove(scope: Scope, choose: Choice, touch: bool) -> Flow[None]:
     for pause in attempts(scope.index):
         found, head, entries = yield from read_log(scope.index)
         current = {entry[0]: entry for entry in entries}
         chosen = yield from choose(current)
         if len(chosen) == len(current):
-            break
+            if not touch or (yield from write_head(scope.index, head, found)):
+                break
+            yield from pause
+            continue
         kept = [current[checkpoint_id] for checkpoint_id in sorted(chosen)]
         rest, pages = extend(scope.index, _all_trash(head), kept)
         yield from put_many(pages)
@@ -67,7 +71,7 @@ def _remove(scope: Scope, choose: Choice) -> Flow[None]:
 
 def _clear(scope: Scope) -> Flow[None]:
     for pause in attempts(scope.index):
-        # Also written where there is nothing, so that a first checkpoint on its way conflicts.
+        # Also written where there is nothing, so that a checkpoint on its way conflicts.
         found = yield from read(scope.index)
         if (yield from write_head(scope.index, _all_trash(_readable(scope, found)), found)):
             break

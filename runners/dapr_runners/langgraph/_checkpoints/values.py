@@ -58,15 +58,16 @@ def load(serde: SerializerProtocol, kind: str, data: bytes, key: str) -> Any:
 
 
 def store(
-    scope: Scope, kind: str, data: bytes, checkpoint_id: str, inline: int = FRESH_BYTES
+    scope: Scope, kind: str, data: bytes, checkpoint_id: str, *, fresh: bool = True
 ) -> tuple[StoredForm, dict[str, bytes]]:
-    """The stored form of a dumped value of a checkpoint, and the documents to write for it if it
-    is larger than ``inline`` bytes.
+    """The stored form of a dumped value of a checkpoint, and the documents to write for it.
+    ``fresh`` says that the value has just changed.
 
-    Their keys belong to the checkpoint, so that a removal of others never races with it, and to
-    the content, so that writing another value does not touch what a record refers to.
+    The keys of the documents belong to the checkpoint, so that a removal of others never races
+    with it, and to the content, so that writing another value does not touch what a record refers
+    to.
     """
-    if len(data) <= inline:
+    if len(data) <= (FRESH_BYTES if fresh else SETTLED_BYTES):
         return [kind, data], {}
     value_name = f"{name(checkpoint_id)}/{hashlib.sha256(data).hexdigest()[:16]}"
     parts = [data[start : start + PART_BYTES] for start in range(0, len(data), PART_BYTES)]

@@ -1,0 +1,15 @@
+"""What all tests of the saver on a store in memory have in common."""
+
+import pytest
+
+from dapr_runners.langgraph._checkpoints import log, threads, values
+
+
+@pytest.fixture(autouse=True)
+def small_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pages, branches and values with documents of their own come about early."""
+    monkeypatch.setattr(log, "PAGE_BYTES", 100)
+    monkeypatch.setattr(threads, "BRANCH_NAMES", 2)
+    monkeypatch.setattr(values, "FRESH_BYTES", 30)
+    monkeypatch.setattr(values, "SETTLED_BYTES", 20)
+    monkeypatch.setattr(values, "PART_BYTES", 50)
