@@ -49,7 +49,7 @@ async def _run(settings: Settings, watch_stdin: bool) -> int:
         try:
             loop.add_signal_handler(number, end.set)
         except NotImplementedError:  # Windows
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(end.set))
+            signal.signal(number, lambda _, __: loop.call_soon_threadsafe(end.set) and None)
     if watch_stdin:
         threading.Thread(target=_watch_stdin, args=(loop, end), daemon=True).start()
     server = Server(settings)

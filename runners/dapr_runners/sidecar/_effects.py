@@ -32,6 +32,10 @@ class AlreadyExistsError(Exception):
     """The id belongs to an instance that may not be replaced."""
 
 
+class NotCompletedError(Exception):
+    """An instance is still active."""
+
+
 def apply(
     engine: Engine,
     instance: Instance,
@@ -65,7 +69,7 @@ def apply(
         if _columns(instance.view) != _columns(before):
             transaction.update(instance.view)
         _cancel_guards(engine, instance, turn, transaction)
-        _schedule(engine, instance, nr, effects, transaction)
+        schedule(engine, instance, nr, effects, transaction)
     transaction.touch(instance, instance.view)
     engine.wake(instance)
     return transaction
@@ -106,6 +110,24 @@ def create(engine: Engine, start: pb.HistoryEvent, transaction: Transaction) -> 
     if start_at is not None and start_at > now:
         engine.timers.add(instance_id, START_TIMER, Timer(start_at, None))
     engine.arrive(instance, start, transaction)
+
+
+def check_purge(engine: Engine, instance: Instance, recursive: bool, force: bool) -> None:
+    """Raises :class:`NotCompletedError` where something is still active."""
+    if not force and not instance.terminal:
+        raise NotCompletedError(_NOT_COMPLETED)
+    for child in children(engine, instance) if recursive else ():
+        try:
+            check_purge(engine, child, recursive, force)
+        except NotCompletedError as error:
+            raise NotCompletedError(f"failed to purge child workflow: {error}") from error
+
+
+def purge(engine: Engine, instance: Instance, recursive: bool, transaction: Transaction) -> int:
+    """Erase an instance, and what it started if ``recursive``; how many that were."""
+    below = children(engine, instance) if recursive else []
+    erase(engine, instance, transaction)
+    return 1 + sum(purge(engine, child, recursive, transaction) for child in below)
 
 
 def erase(engine: Engine, instance: Instance, transaction: Transaction) -> None:
@@ -166,9 +188,10 @@ def _cancel_guards(
                 transaction.remove_timer(instance.id, timer)
 
 
-def _schedule(
+def schedule(
     engine: Engine, instance: Instance, nr: int, effects: Effects, transaction: Transaction
 ) -> None:
+    """Start what an instance asks for; ``nr`` is the row of history that tells of it."""
     for timer in effects.timers:
         transaction.start_timer(instance.id, timer)
         engine.timers.add(instance.id, timer.id, Timer(timer.fire_at, timer.event))
@@ -285,6 +308,7 @@ def _tell_parent(
                 else None,
             )
         )
+    told.router.sourceAppID = told.router.targetAppID = engine.app_id
     engine.arrive(waiting, told, transaction)
 
 

@@ -72,6 +72,8 @@ class Engine:
         self._tasks: dict[str, dict[int, StoredTask]] = {}
         self._ready: dict[str, Instance] = {}
         self._stalled: dict[str, Instance] = {}
+        self.connected = asyncio.Event()
+        """Set while there is a worker."""
         self._history_nr = self.ledger.rows.highest("history")
         self._inbox_nr = self.ledger.rows.highest("inbox")
 
@@ -94,6 +96,7 @@ class Engine:
     def open(self, keeps_history: bool) -> Stream:
         """A worker connected. It may be the one a stalled workflow waits for."""
         stream = self._dispatcher.open(keeps_history)
+        self.connected.set()
         for instance in list(self._stalled.values()):
             if instance.stalled != pb.PAYLOAD_SIZE_EXCEEDED:
                 self.unstall(instance)
@@ -103,6 +106,8 @@ class Engine:
     def close(self, stream: Stream) -> None:
         """A worker is gone."""
         self._dispatcher.close(stream)
+        if not self._dispatcher.workers:
+            self.connected.clear()
 
     @property
     def workers(self) -> int:
@@ -130,8 +135,13 @@ class Engine:
         """Give the instance a turn in the next round of the loop, with all that is there then."""
         if instance.turn is not None or not instance.inbox or instance.stalled is not None:
             return
-        start_at = instance.view.start_at
-        if start_at is not None and instance.view.status == PENDING and start_at > time.time_ns():
+        start_at = instance.view.start_at or 0
+        # As on daprd, any other event starts an instance before its time.
+        if (
+            start_at > time.time_ns()
+            and instance.view.status == PENDING
+            and (len(instance.inbox) == 1)
+        ):
             return
         if not self._ready:
             self._loop.call_soon(self._take_turns)
@@ -188,20 +198,21 @@ class Engine:
         transaction = Transaction()
         transaction.finish_task(instance.id, response.taskId)
         execution = task.event.taskScheduled.taskExecutionId
+        router = pb.TaskRouter(sourceAppID=self.app_id)
         if response.HasField("failureDetails"):
             failed = pb.TaskFailedEvent(
                 taskScheduledId=response.taskId,
                 failureDetails=response.failureDetails,
                 taskExecutionId=execution,
             )
-            self.arrive(instance, event(taskFailed=failed), transaction)
+            self.arrive(instance, event(taskFailed=failed, router=router), transaction)
         else:
             completed = pb.TaskCompletedEvent(
                 taskScheduledId=response.taskId,
                 result=response.result if response.HasField("result") else None,
                 taskExecutionId=execution,
             )
-            self.arrive(instance, event(taskCompleted=completed), transaction)
+            self.arrive(instance, event(taskCompleted=completed, router=router), transaction)
         return transaction
 
     def _forget_task(self, task: StoredTask) -> None:
@@ -266,7 +277,7 @@ class Engine:
             return None
         stream = self._dispatcher.finish(("turn", instance.id))
         instance.turn = None
-        effects = _turns.effects(instance, turn, response)
+        effects = _turns.effects(self.app_id, instance, turn, response)
         if stream is not None and stream.keeps_history:
             if effects.ended:
                 stream.cached.pop(instance.id, None)
@@ -277,13 +288,17 @@ class Engine:
             instance.inbox[:0] = turn.arrivals
             return self.stall(instance, *stall)
         if any(task.ByteSize() + _ENVELOPE > _LARGEST_ACTIVITY for task in effects.tasks):
-            _log.error(
+            # Once is enough: it comes back every second, for ever.
+            level = logging.ERROR if not instance.refused else logging.DEBUG
+            _log.log(
+                level,
                 "workflow %s schedules an activity whose input is over %d bytes, which daprd"
                 " cannot take: it stays as it is and is tried again every second",
                 instance.id,
                 _LARGEST_ACTIVITY,
             )
             instance.inbox[:0] = turn.arrivals
+            instance.refused = True
             self._loop.call_later(_RETRY, self.wake, instance)
             return None
         return apply(self, instance, turn, response, effects)
@@ -323,7 +338,10 @@ class Engine:
         last = past[-1].executionStalled if past and past[-1].HasField("executionStalled") else None
         if last is None or last.description != description:
             _log.warning("workflow %s is stalled: %s", instance.id, description)
-            stalled = pb.ExecutionStalledEvent(reason=reason, description=description)
+            stalled = pb.ExecutionStalledEvent(
+                reason=reason,  # pyright: ignore[reportArgumentType]
+                description=description,
+            )
             events = [event(executionStalled=stalled)]
             now = time.time_ns()
             transaction.append(instance.id, self.next_history_nr(), now, events)

@@ -78,6 +78,11 @@ class View:
     output: str | None = None
     failure: pb.TaskFailureDetails | None = None
 
+    @property
+    def started(self) -> bool:
+        """Whether it got past its first turn. One that stalled in it did not."""
+        return self.status != PENDING and self.started_at is not None
+
 
 @dataclass(slots=True)
 class Arrival:
@@ -113,6 +118,7 @@ class Instance:
     turn: Turn | None = None
     suspended: bool = False
     stalled: int | None = None
+    refused: bool = False
     writes: int = 0
     gone: bool = False
     published: View | None = None

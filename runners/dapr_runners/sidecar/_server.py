@@ -5,7 +5,7 @@ import contextlib
 import hmac
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import grpc.aio
@@ -25,7 +25,6 @@ _log = logging.getLogger("dapr_runners.sidecar")
 
 _SWEEP_SECONDS = 60.0
 _GRACE_SECONDS = 0.5
-_NO_ACTOR_STORE = "the state store is not configured to use the actor runtime"
 
 
 class Server:
@@ -54,12 +53,12 @@ class Server:
             interceptors=[_Token(settings.api_token)] if settings.api_token else [],
             options=_options(settings.max_body_size),
         )
-        missing = None if settings.components.actor_store else _NO_ACTOR_STORE
-        task_hub.add_TaskHubSidecarServiceServicer_to_server(WorkflowApi(engine, missing), server)
+        workflows = WorkflowApi(engine, actors=settings.components.actor_store is not None)
+        cast(Any, task_hub).add_TaskHubSidecarServiceServicer_to_server(workflows, server)
         dapr = DaprApi(database, engine, settings.components)
         server.add_generic_rpc_handlers((dapr.handler(),))
         self.grpc_port = self._bind(server)
-        health = HealthServer(lambda: {"id": settings.app_id, "runtimeVersion": "embedded"})
+        health = HealthServer(settings.app_id, settings.api_token)
         try:
             self.http_port = await health.start(settings.host, settings.http_port)
         except OSError as error:
@@ -100,8 +99,8 @@ class _Token(grpc.aio.ServerInterceptor):
         async def refuse(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, "Unauthorized")
 
-        self._refuse = grpc.unary_unary_rpc_method_handler(refuse)
-        self._refuse_stream = grpc.unary_stream_rpc_method_handler(refuse)
+        self._refuse: Any = grpc.unary_unary_rpc_method_handler(refuse)
+        self._refuse_stream: Any = grpc.unary_stream_rpc_method_handler(refuse)
 
     async def intercept_service(
         self,

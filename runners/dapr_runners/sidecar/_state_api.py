@@ -1,6 +1,7 @@
 """The part of daprd's own gRPC service that the Dapr SDK's clients need: state and metadata."""
 
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
@@ -17,6 +18,8 @@ from dapr_runners.sidecar._state_store import EtagMismatchError, Put, Remove, St
 _Context = grpc.aio.ServicerContext[Any, Any]
 _SEPARATOR = "||"
 _MISMATCH = "possible etag mismatch. error from state store"
+_CAPABILITIES = ("ETAG", "TRANSACTIONAL", "TTL", "KEYS_LIKE")
+_TRANSACTION = "error while executing state transaction: "
 
 
 class DaprApi:
@@ -87,27 +90,25 @@ class DaprApi:
 
     async def SaveState(self, request: Any, context: _Context) -> Empty:
         await self._check_store(request.store_name, context)
-        operations = [await self._put(item, context) for item in request.states]
-        if len(operations) == 1:
-            await self._change(request.store_name, operations, context, "saving")
-            return Empty()
-        # Several keys in one call are several writes: those without a conflict are kept.
-        for operation in operations:
-            await self._change(request.store_name, [operation], context, "saving")
+        doing = f"failed saving state in state store {request.store_name}: "
+        puts = [await self._put(item, context, doing) for item in request.states]
+        await self._change_each(request.store_name, puts, context, doing)
         return Empty()
 
     async def DeleteState(self, request: Any, context: _Context) -> Empty:
         await self._check_store(request.store_name, context)
-        key = await self._key(request.key, context)
-        await self._change(request.store_name, [Remove(key, _etag(request))], context, "deleting")
+        remove = Remove(await self._key(request.key, context), _etag(request))
+        doing = f"failed deleting state with key {request.key}: "
+        await self._change_each(request.store_name, [remove], context, doing)
         return Empty()
 
     async def DeleteBulkState(self, request: Any, context: _Context) -> Empty:
         await self._check_store(request.store_name, context)
-        operations = [
+        doing = f"failed deleting state in state store {request.store_name}: "
+        removes = [
             Remove(await self._key(item.key, context), _etag(item)) for item in request.states
         ]
-        await self._change(request.store_name, operations, context, "deleting")
+        await self._change_each(request.store_name, removes, context, doing)
         return Empty()
 
     async def ExecuteStateTransaction(self, request: Any, context: _Context) -> Empty:
@@ -118,7 +119,7 @@ class DaprApi:
                 key = await self._key(operation.request.key, context)
                 operations.append(Remove(key, _etag(operation.request)))
             elif operation.operationType == "upsert":
-                operations.append(await self._put(operation.request, context))
+                operations.append(await self._put(operation.request, context, _TRANSACTION))
             else:
                 await _abort(
                     context,
@@ -134,22 +135,25 @@ class DaprApi:
             await _abort(
                 context,
                 grpc.StatusCode.INTERNAL,
-                f"error while executing state transaction: {_MISMATCH}",
+                _TRANSACTION + _MISMATCH,
             )
         return Empty()
 
     async def GetMetadata(self, request: Any, context: _Context) -> Any:
-        workers = self._engine.workers
+        components = [
+            api_v1.RegisteredComponents(
+                name=store.name,
+                type="state.sqlite",
+                version="v1",
+                capabilities=[*_CAPABILITIES, "ACTOR"] if store.actors else _CAPABILITIES,
+            )
+            for store in self._components.stores.values()
+        ]
         return api_v1.GetMetadataResponse(
             id=self._engine.app_id,
-            registered_components=[
-                api_v1.RegisteredComponents(
-                    name=store.name, type="state.sqlite", version="v1", capabilities=_CAPABILITIES
-                )
-                for store in self._components.stores.values()
-            ],
+            registered_components=components,
             runtime_version="embedded",
-            workflows=api_v1.MetadataWorkflows(connected_workers=workers),
+            workflows=api_v1.MetadataWorkflows(connected_workers=self._engine.workers),
         )
 
     # -- helpers
@@ -175,26 +179,31 @@ class DaprApi:
             )
         return f"{self._engine.app_id}{_SEPARATOR}{key}"
 
-    async def _put(self, item: Any, context: _Context) -> Put:
+    async def _put(self, item: Any, context: _Context, doing: str) -> Put:
+        if not item.key:
+            await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, "state key cannot be empty")
         key = await self._key(item.key, context)
-        ttl = await _ttl(item.metadata, context)
+        ttl = await _ttl(item.metadata, context, doing)
         first = item.options.concurrency == common_v1.StateOptions.CONCURRENCY_FIRST_WRITE
         return Put(key, item.value, _etag(item), first, ttl)
 
-    async def _change(
-        self, store: str, operations: list[Any], context: _Context, doing: str
+    async def _change_each(
+        self, store: str, operations: Sequence[Put | Remove], context: _Context, doing: str
     ) -> None:
-        try:
-            await self._database.write(lambda db: _state_store.change(db, store, operations))
-        except EtagMismatchError:
-            await _abort(
-                context,
-                grpc.StatusCode.ABORTED,
-                f"failed {doing} state in state store {store}: {_MISMATCH}",
-            )
+        """Several keys in one call are several writes: those without a conflict are kept."""
 
+        def change(db: sqlite3.Connection) -> int:
+            conflicts = 0
+            for operation in operations:
+                try:
+                    _state_store.change(db, store, [operation])
+                except EtagMismatchError:
+                    conflicts += 1
+            return conflicts
 
-_CAPABILITIES = ("ETAG", "TRANSACTIONAL", "TTL", "ACTOR")
+        if await self._database.write(change):
+            repeated = f": {_MISMATCH}" if len(operations) > 1 else ""
+            await _abort(context, grpc.StatusCode.ABORTED, doing + _MISMATCH + repeated)
 
 
 async def _abort(context: _Context, code: grpc.StatusCode, detail: str) -> NoReturn:
@@ -206,18 +215,21 @@ def _etag(message: Any) -> str | None:
     return message.etag.value if message.HasField("etag") else None
 
 
-async def _ttl(metadata: Mapping[str, str], context: _Context) -> int | None:
+async def _ttl(metadata: Mapping[str, str], context: _Context, doing: str) -> int | None:
     given = metadata.get("ttlInSeconds")
     if not given:
         return None
+    problem = None
+    ttl = 0
     try:
         ttl = int(given)
     except ValueError:
-        await _abort(
-            context,
-            grpc.StatusCode.INTERNAL,
-            f"failed saving state: incorrect value for metadata 'ttlInSeconds': {given}",
-        )
+        problem = f'strconv.ParseInt: parsing "{given}": invalid syntax'
+    if ttl < -1:
+        problem = "must be -1 or greater"
+    if problem is not None:
+        detail = f"error parsing TTL: incorrect value for metadata 'ttlInSeconds': {problem}"
+        await _abort(context, grpc.StatusCode.INTERNAL, doing + detail)
     return ttl if ttl > 0 else None
 
 

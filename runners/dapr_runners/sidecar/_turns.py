@@ -46,7 +46,7 @@ class Effects:
         return self.completion is not None or self.restart is not None
 
 
-def effects(instance: Instance, turn: Turn, response: pb.WorkflowResponse) -> Effects:
+def effects(app_id: str, instance: Instance, turn: Turn, response: pb.WorkflowResponse) -> Effects:
     """Read ``response`` to ``turn`` of ``instance``."""
     result = Effects()
     terminated = next((e for e in turn.events if e.HasField("executionTerminated")), None)
@@ -67,6 +67,8 @@ def effects(instance: Instance, turn: Turn, response: pb.WorkflowResponse) -> Ef
                 else None,
             ),
         )
+    for happened in result.events:
+        happened.router.sourceAppID = app_id
     if instance.patches:
         result.stall = _patch_mismatch(instance, response)
     return result
@@ -156,9 +158,16 @@ def _start_timer(action: pb.WorkflowAction, result: Effects) -> None:
     for origin in _TIMER_ORIGINS:
         if timer.HasField(origin):
             getattr(created, origin).CopyFrom(getattr(timer, origin))
-    result.events.append(event(action.id, timerCreated=created))
+    started = event(action.id, timerCreated=created)
+    result.events.append(started)
+    result.timers.append(timer_start(started))
+
+
+def timer_start(started: pb.HistoryEvent) -> TimerStart:
+    """The timer that its event tells of."""
+    timer = started.timerCreated
     waits_for = timer.externalEvent.name.casefold() if timer.HasField("externalEvent") else None
-    result.timers.append(TimerStart(action.id, nanoseconds(timer.fireAt), waits_for))
+    return TimerStart(started.eventId, nanoseconds(timer.fireAt), waits_for)
 
 
 def _patch_mismatch(instance: Instance, response: pb.WorkflowResponse) -> tuple[int, str] | None:

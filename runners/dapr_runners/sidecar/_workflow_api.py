@@ -8,25 +8,42 @@ from typing import Any, NoReturn
 import grpc
 import grpc.aio
 
-from dapr_runners.sidecar import _effects
+from dapr_runners.sidecar import _effects, _rerun
 from dapr_runners.sidecar._engine import Engine
-from dapr_runners.sidecar._instance import PENDING, TERMINAL, Instance, View, event, text, timestamp
+from dapr_runners.sidecar._instance import TERMINAL, Instance, View, event, timestamp, unwrap
 from dapr_runners.sidecar._protos import STATEFUL_HISTORY, Empty, pb, task_hub
 from dapr_runners.sidecar._storage import Transaction
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 
 _NOT_FOUND = "no such instance exists"
-_NOT_COMPLETED = "orchestration has not yet completed"
-_STALLED = "workflow is stalled"
+_NO_ACTOR_STORE = (
+    "the state store is not configured to use the actor runtime. Have you set the - name:"
+    ' actorStateStore value: "true" in your state store component file?'
+)
+_NO_WORKER = (
+    "failed to lookup actor: api error: code = FailedPrecondition desc = did not find address for"
+    " actor 'dapr.internal.default.{app}.workflow/{id}'"
+)
+_STALLED = "failed to invoke method for workflow '{id}': actor is stalled"
+_CREATE = "failed to create workflow instance: "
+_TERMINATE = "failed to submit termination request: "
+_PURGE = "failed to purge workflow state: "
+_LOAD = "failed to load workflow metadata: "
+_API_ERROR = "api error: code = Internal desc = "
 
 
 class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
-    """``TaskHubSidecarService`` on an :class:`Engine`."""
+    """``TaskHubSidecarService`` on an :class:`Engine`.
 
-    def __init__(self, engine: Engine, missing_store: str | None) -> None:
+    As on daprd, instances are actors of the app, which exist only while it has a worker connected:
+    until then what would change or watch one is refused or waits. ``actors`` says whether there is
+    a state store to keep them in.
+    """
+
+    def __init__(self, engine: Engine, *, actors: bool) -> None:
         self._engine = engine
-        self._missing_store = missing_store
+        self._actors = actors
 
     # -- workers
 
@@ -34,7 +51,8 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         return Empty()
 
     async def GetWorkItems(self, request: pb.GetWorkItemsRequest, context: _Context) -> None:
-        await self._check_store(context)
+        if not self._actors:
+            await asyncio.Event().wait()  # daprd lets such a worker wait, too.
         keeps = STATEFUL_HISTORY is not None and STATEFUL_HISTORY in request.capabilities
         stream = self._engine.open(keeps)
         try:
@@ -66,31 +84,33 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
     async def StartInstance(
         self, request: pb.CreateInstanceRequest, context: _Context
     ) -> pb.CreateInstanceResponse:
-        await self._check_store(context)
-        instance_id = request.instanceId or str(uuid.uuid4())
+        await self._check_store(context, f"{_CREATE}{_API_ERROR}")
+        await self._engine.connected.wait()
+        existing = self._engine.ledger.find(request.instanceId)
+        if existing is not None:
+            await self._check_stalled(existing, context, _CREATE)
         more: dict[str, object] = {}
-        if request.HasField("scheduledStartTimestamp"):
-            more["scheduledStartTimestamp"] = request.scheduledStartTimestamp
-        if request.HasField("parentTraceContext"):
-            more["parentTraceContext"] = request.parentTraceContext
-        value = request.input.value if request.HasField("input") else None
-        start = _effects.start_event(self._engine, instance_id, request.name, value, **more)
+        for field in ("scheduledStartTimestamp", "parentTraceContext"):
+            if request.HasField(field):  # pyright: ignore[reportArgumentType]
+                more[field] = getattr(request, field)
+        start = _effects.start_event(
+            self._engine, request.instanceId, request.name, unwrap(request, "input"), **more
+        )
         transaction = Transaction()
         try:
             _effects.create(self._engine, start, transaction)
         except _effects.AlreadyExistsError as error:
-            await context.abort(
-                grpc.StatusCode.ALREADY_EXISTS, f"failed to create workflow instance: {error}"
-            )
+            detail = f"{_CREATE}rpc error: code = AlreadyExists desc = {error}"
+            await context.abort(grpc.StatusCode.ALREADY_EXISTS, detail)
         await self._engine.ledger.commit(transaction)
         if not request.HasField("scheduledStartTimestamp"):
-            await self._engine.ledger.wait(instance_id, lambda view: view.status != PENDING)
-        return pb.CreateInstanceResponse(instanceId=instance_id)
+            await self._engine.ledger.wait(request.instanceId, lambda view: view.started)
+        return pb.CreateInstanceResponse(instanceId=request.instanceId)
 
     async def GetInstance(
         self, request: pb.GetInstanceRequest, context: _Context
     ) -> pb.GetInstanceResponse:
-        await self._check_store(context)
+        await self._check_store(context, _LOAD + _API_ERROR)
         view = self._engine.ledger.view(request.instanceId)
         if view is None:
             return pb.GetInstanceResponse(exists=False)
@@ -99,12 +119,12 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
     async def WaitForInstanceStart(
         self, request: pb.GetInstanceRequest, context: _Context
     ) -> pb.GetInstanceResponse:
-        return await self._wait(request, context, lambda view: view.status != PENDING)
+        return await self._wait(request, lambda view: view.started)
 
     async def WaitForInstanceCompletion(
         self, request: pb.GetInstanceRequest, context: _Context
     ) -> pb.GetInstanceResponse:
-        return await self._wait(request, context, lambda view: view.status in TERMINAL)
+        return await self._wait(request, lambda view: view.status in TERMINAL)
 
     async def RaiseEvent(
         self, request: pb.RaiseEventRequest, context: _Context
@@ -113,8 +133,6 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
             name=request.name, input=request.input if request.HasField("input") else None
         )
         instance = await self._instance(request.instanceId, context)
-        if instance.stalled is not None:
-            await context.abort(grpc.StatusCode.UNKNOWN, _STALLED)
         await self._tell(instance, event(eventRaised=raised))
         return pb.RaiseEventResponse()
 
@@ -125,7 +143,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
             input=request.output if request.HasField("output") else None,
             recurse=request.recursive,
         )
-        instance = await self._instance(request.instanceId, context)
+        instance = await self._instance(request.instanceId, context, _TERMINATE)
         await self._tell_and_wait(instance, event(executionTerminated=terminated))
         return pb.TerminateResponse()
 
@@ -151,24 +169,34 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         self, request: pb.PurgeInstancesRequest, context: _Context
     ) -> pb.PurgeInstancesResponse:
         if request.HasField("purgeInstanceFilter"):
-            await context.abort(grpc.StatusCode.UNIMPLEMENTED, "purge by filter is not supported")
-        instance = await self._instance(request.instanceId, context)
+            await context.abort(
+                grpc.StatusCode.UNKNOWN, "multi-instance purge is not unimplemented"
+            )
+        await self._check_store(context, f"{_PURGE}{_API_ERROR}")
+        instance = self._engine.ledger.find(request.instanceId)
+        if not (request.force or request.recursive):
+            await self._check_worker(request.instanceId, context, _PURGE)
+        if instance is None:
+            where = "failed to fetch workflow state: " if request.recursive else ""
+            await _abort(context, grpc.StatusCode.UNKNOWN, _PURGE + where + _NOT_FOUND)
         if not request.force:
-            if instance.stalled is not None:
-                await context.abort(grpc.StatusCode.UNKNOWN, _STALLED)
-            if not instance.terminal:
-                await context.abort(grpc.StatusCode.UNKNOWN, _NOT_COMPLETED)
+            await self._check_stalled(instance, context, _PURGE)
         transaction = Transaction()
         try:
-            count = self._purge(instance, request.recursive, request.force, transaction)
-        except _NotCompletedError as error:
-            await context.abort(grpc.StatusCode.UNKNOWN, str(error))
+            _effects.check_purge(self._engine, instance, request.recursive, request.force)
+        except _effects.NotCompletedError as error:
+            await context.abort(grpc.StatusCode.UNKNOWN, f"{_PURGE}{error}")
+        if not request.force:
+            await self._check_worker(request.instanceId, context, _PURGE)
+        count = _effects.purge(self._engine, instance, request.recursive, transaction)
         await self._engine.ledger.commit(transaction)
         return pb.PurgeInstancesResponse(deletedInstanceCount=count)
 
     async def ListInstanceIDs(
         self, request: pb.ListInstanceIDsRequest, context: _Context
     ) -> pb.ListInstanceIDsResponse:
+        if not self._actors:
+            await context.abort(grpc.StatusCode.UNKNOWN, "no state store with actor support found")
         size = request.pageSize if request.HasField("pageSize") else 0
         ids = self._engine.ledger.rows.ids(request.continuationToken, size + 1 if size else -1)
         if size and len(ids) > size:
@@ -180,27 +208,61 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
     async def GetInstanceHistory(
         self, request: pb.GetInstanceHistoryRequest, context: _Context
     ) -> pb.GetInstanceHistoryResponse:
-        instance = await self._instance(request.instanceId, context)
+        await self._check_store(context, _LOAD + _API_ERROR)
+        instance = self._engine.ledger.find(request.instanceId)
+        if instance is None:
+            await _abort(
+                context,
+                grpc.StatusCode.NOT_FOUND,
+                f"workflow instance '{request.instanceId}' not found",
+            )
         await self._engine.ledger.settled(instance)
         return pb.GetInstanceHistoryResponse(events=self._engine.ledger.history(instance))
 
+    async def RerunWorkflowFromEvent(
+        self, request: pb.RerunWorkflowFromEventRequest, context: _Context
+    ) -> pb.RerunWorkflowFromEventResponse:
+        await self._check_store(context)
+        await self._check_worker(request.sourceInstanceID, context)
+        new_id = request.newInstanceID if request.HasField("newInstanceID") else str(uuid.uuid4())
+        transaction = Transaction()
+        try:
+            _rerun.rerun(self._engine, request, new_id, transaction)
+        except _rerun.RerunError as error:
+            await context.abort(error.code, str(error))
+        await self._engine.ledger.commit(transaction)
+        return pb.RerunWorkflowFromEventResponse(newInstanceID=new_id)
+
     # -- helpers
 
-    async def _check_store(self, context: _Context) -> None:
-        if self._missing_store is not None:
-            await context.abort(grpc.StatusCode.INTERNAL, self._missing_store)
+    async def _check_store(self, context: _Context, doing: str = "") -> None:
+        if not self._actors:
+            await context.abort(grpc.StatusCode.INTERNAL, doing + _NO_ACTOR_STORE)
 
-    async def _instance(self, instance_id: str, context: _Context) -> Instance:
-        await self._check_store(context)
+    async def _check_worker(self, instance_id: str, context: _Context, doing: str = "") -> None:
+        if not self._engine.connected.is_set():
+            detail = doing + _NO_WORKER.format(app=self._engine.app_id, id=instance_id)
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, detail)
+
+    async def _instance(self, instance_id: str, context: _Context, doing: str = "") -> Instance:
+        await self._check_store(context, doing)
+        await self._check_worker(instance_id, context, doing)
         instance = self._engine.ledger.find(instance_id)
         if instance is None:
-            await _abort(context, grpc.StatusCode.UNKNOWN, _NOT_FOUND)
+            await _abort(context, grpc.StatusCode.UNKNOWN, doing + _NOT_FOUND)
+        await self._check_stalled(instance, context, doing)
         return instance
 
+    async def _check_stalled(self, instance: Instance, context: _Context, doing: str) -> None:
+        # daprd's actor holds still; only a forced purge gets through to it.
+        if instance.stalled is not None:
+            detail = doing + _STALLED.format(id=instance.id)
+            await context.abort(grpc.StatusCode.UNKNOWN, detail)
+
     async def _wait(
-        self, request: pb.GetInstanceRequest, context: _Context, until: Callable[[View], bool]
+        self, request: pb.GetInstanceRequest, until: Callable[[View], bool]
     ) -> pb.GetInstanceResponse:
-        await self._check_store(context)
+        await self._engine.connected.wait()
         view = await self._engine.ledger.wait(request.instanceId, until)
         return _state(view, request.getInputsAndOutputs)
 
@@ -222,23 +284,6 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         self._engine.ledger.submit(transaction)
         await applied.wait()
 
-    def _purge(
-        self, instance: Instance, recursive: bool, force: bool, transaction: Transaction
-    ) -> int:
-        below = _effects.children(self._engine, instance) if recursive else []
-        for child in below:
-            if not force and not child.terminal:
-                raise _NotCompletedError(
-                    f'failed to purge child workflow "{child.id}": {_NOT_COMPLETED}'
-                )
-        count = sum(self._purge(child, True, force, transaction) for child in below)
-        _effects.erase(self._engine, instance, transaction)
-        return count + 1
-
-
-class _NotCompletedError(Exception):
-    pass
-
 
 async def _abort(context: _Context, code: grpc.StatusCode, detail: str) -> NoReturn:
     await context.abort(code, detail)
@@ -246,20 +291,16 @@ async def _abort(context: _Context, code: grpc.StatusCode, detail: str) -> NoRet
 
 
 def _state(view: View, payloads: bool) -> pb.GetInstanceResponse:
+    # daprd reads all of this from the history, so until the first turn there is no name either.
+    begun = view.started_at is not None
     state = pb.WorkflowState(
         instanceId=view.id,
-        name=view.name,
-        workflowStatus=view.status,
+        name=view.name if begun else "",
+        workflowStatus=view.status,  # pyright: ignore[reportArgumentType]
         createdTimestamp=timestamp(view.created_at),
         lastUpdatedTimestamp=timestamp(view.updated_at),
-        executionId=text(view.execution_id),
-        parentInstanceId=text(view.parent.id if view.parent else None),
     )
-    if view.start_at is not None:
-        state.scheduledStartTimestamp.CopyFrom(timestamp(view.start_at))
-    if view.completed_at is not None:
-        state.completedTimestamp.CopyFrom(timestamp(view.completed_at))
-    if payloads:
+    if payloads and begun:
         for field, value in (
             ("input", view.input),
             ("output", view.output),
