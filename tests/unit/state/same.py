@@ -6,6 +6,8 @@ import re
 from collections import OrderedDict, deque
 from typing import Any
 
+import numpy as np
+
 
 def same(a: Any, b: Any) -> bool:
     """Whether ``b`` is what ``a`` is: of the same type, and so is all they hold."""
@@ -36,6 +38,9 @@ def _different(a: Any, b: Any, at: str) -> str | None:
     if isinstance(a, set | frozenset):
         pairs = [sorted(members, key=lambda m: (str(type(m)), repr(m))) for members in (a, b)]
         return _sequences(*pairs, at) or _attributes(a, b, at)
+    if isinstance(a, np.ndarray):
+        alike = a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        return None if alike else f"{at}: {a!r} != {b!r}"
     if isinstance(a, slice):
         return _sequences([a.start, a.stop, a.step], [b.start, b.stop, b.step], at)
     if isinstance(a, BaseException):

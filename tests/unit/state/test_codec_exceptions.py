@@ -55,7 +55,7 @@ PLAIN = {
     "ImportError": ImportError("m", name="n", path="p"),
     "UnicodeDecodeError": raised(lambda: b"\xff".decode()),
     "UnicodeEncodeError": raised(lambda: "\udfff".encode()),
-    "SyntaxError": raised(lambda: compile("1 +", "f.py", "exec")),
+    "SyntaxError": SyntaxError("m", ("f.py", 1, 2, "text", 1, 3)),
     "NameError": NameError("m", name="n"),
     "AttributeError": AttributeError("m", name="n", obj=ct.Frozen(1)),
     "JSONDecodeError": raised(lambda: json.loads("{")),
