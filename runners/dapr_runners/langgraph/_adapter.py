@@ -66,7 +66,11 @@ class Held:
     """What an activity made, until it is recorded."""
 
     live: Live | None
+    """The loop, to be parked for its next plan."""
     parts: PartWriter
+    of: Live | None = None
+    """The loop whose step this is the result of."""
+    result: StepResult | None = None
 
 
 class GraphAdapter:
@@ -139,6 +143,8 @@ class GraphAdapter:
         if record.outbox and scope.saver is not None:
             reader = await scope.reader(record.body["artifacts"], scope.is_async)
             await self._send_to(scope.saver, record.outbox, reader, work)
+        if held.of is not None and held.result is not None:
+            held.of.results[record.key] = held.result
         if held.live is not None and record.outcome["k"] == "plan":
             self._lives.keep(work.run, work.lane, held.live)
 
@@ -252,7 +258,9 @@ class GraphAdapter:
             outcome["stop"] = True
         parts = scope.writer(f"{lane}{n}:{result.id}")
         body: Json = {"result": freeze_result(result, parts, task.name)}
-        return self._produced(outcome, body, chunks, box, parts, scope, None)
+        produced = self._produced(outcome, body, chunks, box, parts, scope, None)
+        produced.held.of, produced.held.result = live, result
+        return produced
 
     async def _advance(
         self, work: Work, scope: Scope, io: IO, results: list[StepResult] | None
@@ -521,13 +529,21 @@ class GraphAdapter:
         return Record.unpack(key, plain)
 
     async def _results(self, work: Work, scope: Scope, io: IO) -> list[StepResult]:
-        wanted = [record_key(work.run, key) for _, key in work.item["done"]]
-        found = await io.get_many(wanted)
+        """What the steps of a plan made: from memory where they ran here, else from the store."""
+        live = self._lives.peek(work.run, work.lane, work.n)
+        known = {} if live is None else live.results
+        keys = [key for _, key in work.item["done"]]
+        wanted = {key: record_key(work.run, key) for key in keys if key not in known}
+        found = await io.get_many(list(wanted.values())) if wanted else {}
         results: list[StepResult] = []
-        for (_, key), at in zip(work.item["done"], wanted, strict=True):
-            if at not in found:
-                raise CorruptRecordError(key=at, reason="it is gone")
-            results.append(await self._result(scope, key, at, found[at], io))
+        for key in keys:
+            if key in known:
+                results.append(known[key])
+            elif wanted[key] in found:
+                at = wanted[key]
+                results.append(await self._result(scope, key, at, found[at], io))
+            else:
+                raise CorruptRecordError(key=wanted[key], reason="it is gone")
         return results
 
     async def _result(self, scope: Scope, key: str, at: str, data: bytes, io: IO) -> StepResult:

@@ -16,7 +16,13 @@ from langgraph.pregel import Pregel
 
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._callbacks import managers_for
-from dapr_runners.langgraph._parking import ParkedAsyncLoop, ParkedSyncLoop, Parking, ParkingRunner
+from dapr_runners.langgraph._parking import (
+    ParkedAsyncLoop,
+    ParkedSyncLoop,
+    Parking,
+    ParkingRunner,
+    StepResult,
+)
 from dapr_runners.langgraph._route import RoutedAsyncQueue, RoutedSyncQueue
 
 _PARKED = object()
@@ -56,6 +62,8 @@ class Live:
         """Number of the plan it is parked at."""
         self.started: set[str] = set()
         """Tasks a step activity has run on this loop."""
+        self.results: dict[str, StepResult] = {}
+        """By record key, what steps of the plan made in this process."""
         self.users = 0
         self.latest: Any = None
         """The last ``values`` chunk of a subgraph: its result so far."""
@@ -138,6 +146,7 @@ class Live:
     def _parked(self) -> None:
         self.n += 1
         self.started.clear()
+        self.results.clear()
         self.parking.results = None
         self.parking.timed_out = False
 
