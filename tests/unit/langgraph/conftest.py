@@ -2,7 +2,7 @@
 
 import pytest
 
-from dapr_runners.langgraph._checkpoints import log, threads, values
+from dapr_runners.langgraph._checkpoints import flow, log, record, threads, values, writes
 
 
 @pytest.fixture(autouse=True)
@@ -10,6 +10,8 @@ def small_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have pages, branches and values with documents of their own come about early."""
     monkeypatch.setattr(log, "PAGE_BYTES", 100)
     monkeypatch.setattr(threads, "BRANCH_NAMES", 2)
-    monkeypatch.setattr(values, "FRESH_BYTES", 30)
-    monkeypatch.setattr(values, "SETTLED_BYTES", 20)
+    monkeypatch.setattr(flow, "CALL_BYTES", 250)
+    for module in (record, writes):
+        monkeypatch.setattr(module, "FRESH_BYTES", 30)
+    monkeypatch.setattr(record, "SETTLED_BYTES", 20)
     monkeypatch.setattr(values, "PART_BYTES", 50)

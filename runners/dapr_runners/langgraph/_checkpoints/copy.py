@@ -5,6 +5,7 @@ from dapr_runners.langgraph._checkpoints.flow import (
     Flow,
     attempts,
     get_many,
+    put_many,
     read,
     write_if_unchanged,
 )
@@ -13,7 +14,7 @@ from dapr_runners.langgraph._checkpoints.list import scopes_of
 from dapr_runners.langgraph._checkpoints.log import Entry, decode_head, read_log
 from dapr_runners.langgraph._checkpoints.put import add_entries
 from dapr_runners.langgraph._checkpoints.record import decode
-from dapr_runners.langgraph._checkpoints.values import StoredForm, part_keys, put_in_calls
+from dapr_runners.langgraph._checkpoints.values import StoredForm, part_keys
 from dapr_runners.langgraph._checkpoints.writes import documents_of_writes
 from dapr_runners.state import CorruptRecordError
 
@@ -65,7 +66,7 @@ def _copy_documents(scope: Scope, other: Scope, checkpoint_ids: list[str]) -> Fl
         forms += written
     further += dict.fromkeys(part for form in forms for part in part_keys(scope, form))
     documents = records | (yield from get_many(further))
-    yield from put_in_calls({_moved(key, scope, other): documents[key] for key in documents})
+    yield from put_many({_moved(key, scope, other): documents[key] for key in documents})
     for key, document in writes.items():
         # Created rather than put: on Redis only what was created refuses to be created again.
         yield from write_if_unchanged(_moved(key, scope, other), document, None)

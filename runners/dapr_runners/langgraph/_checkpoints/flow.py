@@ -19,7 +19,10 @@ T = TypeVar("T")
 ATTEMPTS = 64
 """Writes of a document tried before giving up. At least one writer of a round wins, so that many
 writers would have to meet on one document."""
+CALL_BYTES = 2 << 20
+"""Bytes to write in one call, unless a single value is larger. A sidecar takes 4 MiB by default."""
 _LONGEST_PAUSE = 0.1
+"""Seconds between two attempts."""
 
 
 class Need(Protocol):
@@ -102,14 +105,32 @@ def get_many(keys: Sequence[str]) -> Flow[dict[str, bytes]]:
 
 
 def put_many(values: Mapping[str, bytes]) -> Flow[None]:
-    """Write ``values``, whatever their keys hold."""
-    if values:
-        yield _Call("put_many", (values,))
+    """Write ``values``, whatever their keys hold, in as many calls as their size asks for."""
+    *full, rest = _calls(values)
+    for call in full:
+        yield _Call("put_many", (call,))
+    if rest:
+        yield _Call("put_many", (rest,))
 
 
 def put_many_and_read(values: Mapping[str, bytes], key: str) -> Flow[StoredValue | None]:
-    """Write ``values`` and read ``key``, in one round trip."""
-    return (yield _Call("put_many_and_read", (values, key)))
+    """Write ``values`` and read ``key``: in one round trip, if the values fit one call."""
+    *full, rest = _calls(values)
+    for call in full:
+        yield _Call("put_many", (call,))
+    return (yield _Call("put_many_and_read", (rest, key)))
+
+
+def _calls(values: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
+    call: dict[str, bytes] = {}
+    size = 0
+    for key, value in values.items():
+        if call and size + len(value) > CALL_BYTES:
+            yield call
+            call, size = {}, 0
+        call[key] = value
+        size += len(value)
+    yield call
 
 
 def delete_many(keys: Sequence[str]) -> Flow[None]:

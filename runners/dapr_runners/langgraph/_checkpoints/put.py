@@ -25,7 +25,6 @@ from dapr_runners.langgraph._checkpoints.log import (
 )
 from dapr_runners.langgraph._checkpoints.record import NewCheckpoint, encode
 from dapr_runners.langgraph._checkpoints.threads import add_thread
-from dapr_runners.langgraph._checkpoints.values import fits_one_call, put_in_calls
 from dapr_runners.state import StoredValue
 
 
@@ -42,18 +41,14 @@ def put_checkpoint(context: Context, scope: Scope, new: NewCheckpoint) -> Flow[N
 def _put(context: Context, scope: Scope, new: NewCheckpoint) -> Flow[None]:
     parent = context.shared.stored.get(scope.index)
     encoded = encode(context.serde, scope, new, parent)
-    if fits_one_call(encoded.documents):
-        found = yield from put_many_and_read(encoded.documents, scope.index)
-    else:
-        yield from put_in_calls(encoded.documents)
-        found = yield from read(scope.index)
+    found = yield from put_many_and_read(encoded.documents, scope.index)
     for pause in attempts(scope.index):
         head = decode_head(scope.index, found)
         if parent and (found is None or head.sweeps != parent.sweeps):
             # What the checkpoint refers to may have been removed with the parent.
             parent = None
             encoded = encode(context.serde, scope, new, None)
-            yield from put_in_calls(encoded.documents)
+            yield from put_many(encoded.documents)
         if (yield from add_entries(context, scope, [new.entry()], head, found)):
             stored = Stored(new.id, head.sweeps, encoded.large)
             context.shared.stored.put(scope.index, stored)

@@ -17,6 +17,9 @@ from dapr_runners.langgraph._checkpoints.frame import pack, unpack_fields
 from dapr_runners.langgraph._checkpoints.keys import Scope
 from dapr_runners.langgraph._checkpoints.log import Entry
 from dapr_runners.langgraph._checkpoints.values import (
+    FRESH_BYTES,
+    RECORD_BYTES,
+    SETTLED_BYTES,
     StoredForm,
     dump,
     load,
@@ -79,6 +82,7 @@ def encode(
     forms: dict[str, StoredForm] = {}
     large: dict[str, tuple[Any, StoredForm]] = {}
     documents: dict[str, bytes] = {scope.checkpoint(new.id): b""}
+    room = RECORD_BYTES
     known = parent.values if parent and parent.checkpoint_id == new.parent else {}
     for channel, value in values.items():
         version = versions.get(channel)
@@ -88,7 +92,9 @@ def encode(
             forms[channel], parts = inherited[1], {}
         else:
             kind, data = dump(serde, value, f"The value of channel {channel!r}")
-            forms[channel], parts = store(scope, kind, data, new.id, fresh=fresh)
+            limit = min(room, FRESH_BYTES if fresh else SETTLED_BYTES)
+            forms[channel], parts = store(scope, kind, data, new.id, limit)
+            room -= 0 if parts else len(data)
         documents.update(parts)
         if len(forms[channel]) == 3:
             large[channel] = (version, forms[channel])

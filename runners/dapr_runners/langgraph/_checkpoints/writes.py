@@ -25,9 +25,9 @@ from dapr_runners.langgraph._checkpoints.log import (
     write_head,
 )
 from dapr_runners.langgraph._checkpoints.values import (
+    FRESH_BYTES,
     StoredForm,
     dump,
-    put_in_calls,
     restore,
     store,
 )
@@ -67,11 +67,11 @@ def add_writes(
     documents: dict[str, bytes] = {}
     for position, (channel, value) in enumerate(writes):
         kind, data = dump(context.serde, value, f"A write to channel {channel!r}")
-        form, parts = store(scope, kind, data, checkpoint_id)
+        form, parts = store(scope, kind, data, checkpoint_id, FRESH_BYTES)
         documents.update(parts)
         index = WRITES_IDX_MAP.get(channel, position)
         entries.append([task_id, index, task_path, channel, form])
-    yield from put_in_calls(documents)
+    yield from put_many(documents)
     key = scope.writes(checkpoint_id)
     yield from context.gates.guard(key, _append(context, key, entries))
 
