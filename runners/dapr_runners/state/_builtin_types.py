@@ -106,7 +106,8 @@ def _encode_array(value: "array.array[Any]", writer: Writer) -> Ext:
 
 def _decode_array(data: bytes, reader: Reader) -> "array.array[Any]":
     typecode, items = reader.unpack_list(data, 2)
-    return array.array(expect(str, typecode), expect(list, items))
+    make: Any = array.array
+    return make(expect(str, typecode), expect(list, items))
 
 
 # -- containers

@@ -11,7 +11,7 @@ import decimal
 import enum
 import sys
 import types
-from typing import Any, cast
+from typing import Any
 
 BUILTIN_BASES: frozenset[type] = frozenset(
     (
@@ -39,7 +39,6 @@ BUILTIN_BASES: frozenset[type] = frozenset(
 """The types whose subclasses can be rebuilt."""
 
 _HEAP_TYPE = 1 << 9
-_ABSENT = object()
 
 
 def name_of(cls: type) -> str:
@@ -53,10 +52,7 @@ def find_class(name: str) -> type | None:
     found: object = sys.modules.get(module_name)
     # The name of a parametrised pydantic model is one attribute: Box[a.b.Item].
     for part in [qualname] if "[" in qualname else qualname.split("."):
-        try:
-            found = vars(cast(Any, found)).get(part, _ABSENT)
-        except TypeError:
-            return None
+        found = getattr(found, "__dict__", {}).get(part)
     return found if isinstance(found, type) else None
 
 
@@ -80,7 +76,7 @@ def is_pydantic_v1(cls: type) -> bool:
     return _is_subclass(cls, "pydantic.v1.main")
 
 
-def is_data_class(cls: type) -> bool:
+def is_data_class(cls: Any) -> bool:
     """Whether ``cls`` is made to hold data: a dataclass, an attrs class, a pydantic model, an Enum,
     an exception, or a subclass of a built-in type such as a NamedTuple."""
     return (

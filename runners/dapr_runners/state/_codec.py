@@ -128,7 +128,7 @@ class Codec:
 
     # -- encoding
 
-    def _find_encoder(self, cls: type) -> Encoder:
+    def _find_encoder(self, cls: Any) -> Encoder:
         for extension in self._extensions:
             if extension.subclasses and issubclass(cls, extension.type):
                 return self._remember(cls, _extension_encoder(extension))

@@ -166,7 +166,7 @@ def _origin(error: BaseException, writer: Writer) -> list[object] | None:
 def _rebuilt(cls: type | None, node: list[Any]) -> BaseException:
     name, text, args, attributes, members, origin = node[:6]
     error = None if cls is None else _made(cls, origin)
-    if error is None:
+    if cls is None or error is None:
         return _remote(name, text, attributes)
     if type(error) is not cls:
         raise Malformed(f"a {name} came out as a {type(error).__qualname__}")

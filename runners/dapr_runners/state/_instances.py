@@ -26,11 +26,11 @@ def kind_of(cls: type) -> Kind | None:
     return _subclass_kind(cls, *_BUILTINS[base]) if base in _BUILTINS else None
 
 
-def _plain_kind(cls: type) -> Kind:
+def _plain_kind(cls: Any) -> Kind:
     attributes = Attributes(cls)
 
     def give(parts: list[Any]) -> object:
-        instance = object.__new__(cls)
+        instance: Any = object.__new__(cls)
         attributes.give(instance, *parts)
         return instance
 
@@ -57,6 +57,15 @@ def _subclass_kind(cls: type, value_type: type, take_value: "_Take", make: "_Mak
 _Take = Callable[[Any], Any]
 _Make = Callable[[Any, Any], Any]
 
+# What is called on the base type, as the subclass may have a method of that name.
+_list: Any = list
+_tuple: Any = tuple
+_dict: Any = dict
+_set: Any = set
+_frozenset: Any = frozenset
+_deque: Any = collections.deque
+_ordered: Any = collections.OrderedDict
+
 
 def _scalar(base: Any) -> _Make:
     def make(cls: type, value: Any) -> Any:
@@ -74,23 +83,38 @@ def _filled(base: Any, fill: Callable[[Any, Any], object]) -> _Make:
     return make
 
 
+def _items(base: Any, plain: Callable[[Any], Any]) -> _Take:
+    def take(instance: Any) -> Any:
+        return plain(base.__iter__(instance))
+
+    return take
+
+
+def _take_dict(instance: Any) -> dict[Any, Any]:
+    return dict(_dict.items(instance))
+
+
+def _take_ordered(instance: Any) -> dict[Any, Any]:
+    return dict(_ordered.items(instance))
+
+
 def _fill_ordered(instance: Any, value: dict[Any, Any]) -> None:
     # OrderedDict.update would call a __setitem__ of the class.
     for key, item in value.items():
-        collections.OrderedDict.__setitem__(instance, key, item)
+        _ordered.__setitem__(instance, key, item)
 
 
-def _take_deque(instance: "collections.deque[Any]") -> list[Any]:
-    return [list(collections.deque.__iter__(instance)), instance.maxlen]
+def _take_deque(instance: Any) -> list[Any]:
+    return [list(_deque.__iter__(instance)), instance.maxlen]
 
 
 def _fill_deque(instance: Any, value: list[Any]) -> None:
     items, maxlen = value
-    collections.deque.__init__(instance, expect(list, items), maxlen)
+    _deque.__init__(instance, expect(list, items), maxlen)
 
 
 def _take_defaultdict(instance: Any) -> list[Any]:
-    return [dict(dict.items(instance)), instance.default_factory]
+    return [_take_dict(instance), instance.default_factory]
 
 
 def _fill_defaultdict(instance: Any, value: list[Any]) -> None:
@@ -98,30 +122,46 @@ def _fill_defaultdict(instance: Any, value: list[Any]) -> None:
     if factory is not None and not isinstance(factory, type):
         raise Malformed("the default_factory of a defaultdict is not a class")
     instance.default_factory = factory
-    dict.update(instance, expect(dict, items))
+    _dict.update(instance, expect(dict, items))
 
 
-def _make_datetime(cls: type, value: dt.datetime) -> Any:
-    *parts, fold = datetime_parts(value)
-    return dt.datetime.__new__(cls, *parts, fold=fold)  # pyright: ignore
+def _take_bytearray(instance: Any) -> bytes:
+    return bytes(memoryview(instance))
 
 
 def _take_datetime(instance: dt.datetime) -> dt.datetime:
-    *parts, fold = datetime_parts(instance)
-    return dt.datetime(*parts, fold=fold)  # pyright: ignore
+    return _make_datetime(dt.datetime, instance)
+
+
+def _make_datetime(cls: Any, value: dt.datetime) -> Any:
+    *parts, fold = datetime_parts(value)
+    new: Any = dt.datetime.__new__
+    return new(cls, *parts, fold=fold)
+
+
+def _take_date(instance: dt.date) -> dt.date:
+    return _make_date(dt.date, instance)
+
+
+def _make_date(cls: Any, value: dt.date) -> Any:
+    return dt.date.__new__(cls, value.year, value.month, value.day)
 
 
 def _take_time(instance: dt.time) -> dt.time:
-    return dt.time.replace(dt.time.min, **_time_parts(instance))
+    return _make_time(dt.time, instance)
 
 
-def _make_time(cls: type, value: dt.time) -> Any:
-    return dt.time.__new__(cls, **_time_parts(value))
-
-
-def _time_parts(value: dt.time) -> dict[str, Any]:
+def _make_time(cls: Any, value: dt.time) -> Any:
     names = ("hour", "minute", "second", "microsecond", "tzinfo", "fold")
-    return {name: getattr(value, name) for name in names}
+    return dt.time.__new__(cls, **{name: getattr(value, name) for name in names})
+
+
+def _take_timedelta(instance: dt.timedelta) -> dt.timedelta:
+    return _make_timedelta(dt.timedelta, instance)
+
+
+def _make_timedelta(cls: Any, value: dt.timedelta) -> Any:
+    return dt.timedelta.__new__(cls, value.days, value.seconds, value.microseconds)
 
 
 _BUILTINS: Mapping[type, tuple[type, _Take, _Make]] = {
@@ -130,38 +170,22 @@ _BUILTINS: Mapping[type, tuple[type, _Take, _Make]] = {
     complex: (complex, complex.__complex__, _scalar(complex)),
     str: (str, str.__str__, _scalar(str)),
     bytes: (bytes, bytes.__bytes__, _scalar(bytes)),
-    bytearray: (bytes, lambda v: bytes(memoryview(v)), _filled(bytearray, bytearray.extend)),
-    tuple: (list, lambda v: list(tuple.__iter__(v)), _scalar(tuple)),
-    list: (list, lambda v: list(list.__iter__(v)), _filled(list, list.extend)),
-    dict: (dict, lambda v: dict(dict.items(v)), _filled(dict, dict.update)),
-    set: (frozenset, lambda v: frozenset(set.__iter__(v)), _filled(set, set.update)),
-    frozenset: (
-        frozenset,
-        lambda v: frozenset(frozenset.__iter__(v)),
-        _scalar(frozenset),
-    ),
-    collections.OrderedDict: (
-        dict,
-        lambda v: dict(collections.OrderedDict.items(v)),
-        _filled(collections.OrderedDict, _fill_ordered),
-    ),
+    bytearray: (bytes, _take_bytearray, _filled(bytearray, bytearray.extend)),
+    tuple: (list, _items(_tuple, list), _scalar(tuple)),
+    list: (list, _items(_list, list), _filled(list, _list.extend)),
+    dict: (dict, _take_dict, _filled(dict, _dict.update)),
+    set: (frozenset, _items(_set, frozenset), _filled(set, _set.update)),
+    frozenset: (frozenset, _items(_frozenset, frozenset), _scalar(frozenset)),
+    collections.OrderedDict: (dict, _take_ordered, _filled(_ordered, _fill_ordered)),
     collections.defaultdict: (
         list,
         _take_defaultdict,
         _filled(collections.defaultdict, _fill_defaultdict),
     ),
-    collections.deque: (list, _take_deque, _filled(collections.deque, _fill_deque)),
+    collections.deque: (list, _take_deque, _filled(_deque, _fill_deque)),
     decimal.Decimal: (decimal.Decimal, decimal.Decimal, _scalar(decimal.Decimal)),
     dt.datetime: (dt.datetime, _take_datetime, _make_datetime),
-    dt.date: (
-        dt.date,
-        lambda v: dt.date(v.year, v.month, v.day),
-        lambda cls, v: dt.date.__new__(cls, v.year, v.month, v.day),
-    ),
+    dt.date: (dt.date, _take_date, _make_date),
     dt.time: (dt.time, _take_time, _make_time),
-    dt.timedelta: (
-        dt.timedelta,
-        lambda v: dt.timedelta(v.days, v.seconds, v.microseconds),
-        lambda cls, v: dt.timedelta.__new__(cls, v.days, v.seconds, v.microseconds),
-    ),
+    dt.timedelta: (dt.timedelta, _take_timedelta, _make_timedelta),
 }

@@ -38,6 +38,12 @@ def numpy_encoder(cls: type) -> Encoder | None:
     return None
 
 
+def _numpy() -> Any:
+    import numpy
+
+    return numpy
+
+
 # -- arrays
 
 
@@ -60,8 +66,7 @@ def _encode_array(value: Any, writer: Writer) -> Ext:
 
 
 def _decode_array(data: bytes, reader: Reader) -> Any:
-    import numpy
-
+    numpy = _numpy()
     dtype_parts, shape, order, content = reader.unpack_list(data, 4)
     dtype = _dtype(dtype_parts)
     shape = tuple(expect(int, length) for length in expect(list, shape))
@@ -98,8 +103,7 @@ def _encode_text(value: Any, writer: Writer) -> Ext:
 
 
 def _decode_scalar(data: bytes, reader: Reader) -> Any:
-    import numpy
-
+    numpy = _numpy()
     dtype_parts, content = reader.unpack_list(data, 2)
     if dtype_parts is None:
         return numpy.str_(content) if type(content) is str else numpy.bytes_(expect(bytes, content))
@@ -154,8 +158,7 @@ def _dtype_parts(dtype: Any) -> Any:
 
 
 def _dtype(parts: Any) -> Any:
-    import numpy
-
+    numpy = _numpy()
     if type(parts) is str:
         return numpy.dtype(parts)
     if "base" in expect(dict, parts):

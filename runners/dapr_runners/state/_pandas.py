@@ -18,7 +18,7 @@ def pandas_extensions() -> tuple[Extension[Any], ...]:
     Raises ImportError if pandas is not installed.
     """
     try:
-        import pandas as pd
+        pd = _pandas()
     except ImportError as error:
         raise ImportError(
             "Storing pandas values needs pandas. Install it with: pip install pandas"
@@ -43,9 +43,15 @@ def pandas_extensions() -> tuple[Extension[Any], ...]:
         Extension(pd.Timedelta, "pandas.Timedelta", pd.Timedelta.to_timedelta64, pd.Timedelta),
         Extension(pd.Period, "pandas.Period", _encode_period, _decode_period_scalar),
         Extension(pd.Interval, "pandas.Interval", _encode_interval, _decode_interval_scalar),
-        Extension(type(pd.NaT), "pandas.NaT", _nothing, lambda _: pd.NaT),
-        Extension(type(pd.NA), "pandas.NA", _nothing, lambda _: pd.NA),
+        Extension(pd.NaT.__class__, "pandas.NaT", _nothing, lambda _: pd.NaT),
+        Extension(pd.NA.__class__, "pandas.NA", _nothing, lambda _: pd.NA),
     )
+
+
+def _pandas() -> Any:
+    import pandas  # pyright: ignore[reportMissingTypeStubs]
+
+    return pandas
 
 
 # -- frames and series
@@ -57,8 +63,7 @@ def _encode_frame(frame: Any) -> list[Any]:
 
 
 def _decode_frame(parts: list[Any]) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     labels, index, columns, attrs, duplicates = parts
     # By position, then named: labels may be repeated.
     arrays = {place: _decode_array(column) for place, column in enumerate(columns)}
@@ -74,8 +79,7 @@ def _encode_series(series: Any) -> list[Any]:
 
 
 def _decode_series(parts: list[Any]) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     array, index, name, attrs, duplicates = parts
     values = _decode_array(array)
     series = pd.Series(values, index=index, name=name, dtype=values.dtype, copy=False)
@@ -93,8 +97,7 @@ def _encode_index(index: Any) -> list[Any]:
 
 def _index_decoder(cls: Any) -> Callable[[Any], Any]:
     def decode(parts: list[Any]) -> Any:
-        import pandas as pd
-
+        pd = _pandas()
         array, name, freq = parts
         values = _decode_array(array)
         index = pd.Index(values, name=name, dtype=values.dtype, copy=False)
@@ -112,8 +115,7 @@ def _encode_range(index: Any) -> list[Any]:
 
 
 def _decode_range(parts: list[Any]) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     start, stop, step, name = parts
     return pd.RangeIndex(start, stop, step, name=name)
 
@@ -124,8 +126,7 @@ def _encode_multi(index: Any) -> list[Any]:
 
 
 def _decode_multi(parts: list[Any]) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     levels, codes, names = parts
     return pd.MultiIndex(levels, codes, names=names)
 
@@ -136,8 +137,8 @@ def _decode_multi(parts: list[Any]) -> Any:
 def _encode_array(array: Any) -> Any:
     """A numpy array, or the name of a pandas extension array and its parts."""
     import numpy as np
-    import pandas as pd
 
+    pd = _pandas()
     dtype = array.dtype
     if isinstance(dtype, np.dtype) or type(array) is pd.arrays.NumpyExtensionArray:
         return _plain(array)
@@ -174,44 +175,38 @@ _MASKED = frozenset(
 def _decode_array(parts: Any) -> Any:
     if type(parts) is not list:
         return parts
-    kind, *rest = parts
-    return _ARRAYS[kind](*rest)
+    return _ARRAYS[parts[0]](*parts[1:])
 
 
 def _decode_categorical(codes: Any, categories: Any, ordered: bool) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(categories, ordered))
 
 
 def _decode_datetimetz(moments: Any, tz: Any) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     return pd.DatetimeIndex(moments, tz="UTC").tz_convert(tz).array
 
 
 def _decode_string(storage: str, na: bool, texts: list[str | None]) -> Any:
     import numpy as np
-    import pandas as pd
 
+    pd = _pandas()
     return pd.array(texts, dtype=pd.StringDtype(storage, na_value=pd.NA if na else np.nan))
 
 
 def _decode_period(dtype: str, ordinals: Any) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     return pd.arrays.PeriodArray(ordinals, dtype=dtype)
 
 
 def _decode_interval(closed: Any, left: Any, right: Any) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     return pd.arrays.IntervalArray.from_arrays(left, right, closed=closed)
 
 
 def _decode_masked(dtype: str, values: Any, mask: Any) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     if dtype == "boolean":
         return pd.arrays.BooleanArray(values, mask)
     if dtype.startswith("Float"):
@@ -243,8 +238,7 @@ def _encode_timestamp(moment: Any) -> list[Any]:
 
 
 def _decode_timestamp(parts: list[Any]) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     moment, tz = parts
     stamp = pd.Timestamp(moment)
     return stamp if tz is None else stamp.tz_localize("UTC").tz_convert(tz)
@@ -255,8 +249,7 @@ def _encode_period(period: Any) -> list[Any]:
 
 
 def _decode_period_scalar(parts: list[Any]) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     ordinal, freq = parts
     return pd.Period(ordinal=ordinal, freq=freq)
 
@@ -266,8 +259,7 @@ def _encode_interval(interval: Any) -> list[Any]:
 
 
 def _decode_interval_scalar(parts: list[Any]) -> Any:
-    import pandas as pd
-
+    pd = _pandas()
     left, right, closed = parts
     return pd.Interval(left, right, closed)
 

@@ -1,10 +1,14 @@
 """Where inside a value something is, for messages: ``state['items'][3].frame``."""
 
+import contextlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any
+
+from dapr_runners.state._attributes import slots_of
 
 _PLAIN = (dict, list)
+_SCALARS = (str, bytes, bytearray, memoryview, int, float, range)
 
 
 def path_to(root: object, chain: Sequence[object], where: str) -> str:
@@ -37,7 +41,7 @@ def _step(holder: object, target: object, depth: int) -> str | None:
 
 
 def _cycle(value: object, where: str, above: set[int]) -> str | None:
-    if isinstance(value, str | bytes | int | float):
+    if isinstance(value, _SCALARS):
         return None
     if id(value) in above:
         return where
@@ -52,38 +56,48 @@ def _cycle(value: object, where: str, above: set[int]) -> str | None:
     return None
 
 
-def _children(value: Any) -> Iterator[tuple[str, object]]:
+def _children(value: object) -> Iterator[tuple[str, object]]:
     """What ``value`` holds directly, with how to get there."""
-    if isinstance(value, Mapping):
-        for place, (key, item) in enumerate(cast("Mapping[Any, Any]", value).items()):
+    yield from _items(value)
+    if type(value).__module__.partition(".")[0] in ("numpy", "pandas"):
+        return  # their attributes are not what their users see
+    attributes: dict[str, object] = {}
+    for holder in ("__dict__", "__pydantic_extra__", "__pydantic_private__"):
+        held: Any = getattr(value, holder, None)
+        if type(held) is dict:
+            attributes |= held
+    for name, slot in slots_of(type(value)).items():
+        with contextlib.suppress(AttributeError):
+            attributes.setdefault(name, slot.__get__(value))
+    for name, attribute in attributes.items():
+        yield f".{name}", attribute
+
+
+def _items(value: Any) -> Iterator[tuple[str, object]]:
+    if _is_a(value, Mapping):
+        for place, (key, item) in enumerate(value.items()):
             yield f"[{_short(key)}]", item
             yield f".keys()[{place}]", key
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        for name, item in zip(cast(Any, value)._fields, cast(Any, value), strict=False):
+    elif _is_a(value, tuple) and hasattr(value, "_fields"):
+        for name, item in zip(value._fields, value, strict=False):
             yield f".{name}", item
-    elif isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | range):
-        for index, item in enumerate(cast("Sequence[Any]", value)):
-            yield f"[{index}]", item
+    elif _is_a(value, BaseException):
+        for index, item in enumerate(value.args):
+            yield f".args[{index}]", item
+    elif _is_a(value, Set):
+        for item in value:
+            yield f"{{{type(item).__name__}}}", item
     elif type(value).__name__ == "ndarray":
         for place in itertools.product(*map(range, value.shape)):
             yield f"[{', '.join(map(str, place))}]", value[place]
-    elif isinstance(value, set | frozenset):
-        for item in cast("set[Any]", value):
-            yield f"{{{type(item).__name__}}}", item
-    if type(value).__module__.partition(".")[0] in ("numpy", "pandas"):
-        return  # their attributes are not what their users see
-    if isinstance(value, BaseException):
-        for index, item in enumerate(value.args):
-            yield f".args[{index}]", item
-    for holder in ("__dict__", "__pydantic_extra__", "__pydantic_private__"):
-        attributes = getattr(value, holder, None)
-        if isinstance(attributes, dict):
-            for name, item in cast("dict[Any, Any]", attributes).items():
-                yield f".{name}", item
-    for base in type(value).__mro__:
-        for name in vars(base).get("__slots__", ()):
-            if hasattr(value, name):
-                yield f".{name}", getattr(value, name)
+    elif _is_a(value, Sequence) and not _is_a(value, _SCALARS):
+        for index, item in enumerate(value):
+            yield f"[{index}]", item
+
+
+def _is_a(value: object, classes: Any) -> bool:
+    """isinstance, which a type checker would narrow ``value`` by."""
+    return isinstance(value, classes)
 
 
 def _short(value: object) -> str:

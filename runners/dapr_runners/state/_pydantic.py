@@ -9,7 +9,7 @@ from typing import Any
 from ormsgpack import Ext
 
 from dapr_runners.state._attributes import cached_properties, slots_of
-from dapr_runners.state._wire import Code, Kind, Malformed, Reader, Writer, expect
+from dapr_runners.state._wire import Code, Kind, Reader, Writer, expect
 
 
 def model_kind(cls: Any) -> Kind:
@@ -37,13 +37,12 @@ def model_kind(cls: Any) -> Kind:
 
     def give(parts: list[Any]) -> object:
         values, fields_set, extra, private = parts
-        if type(values) is not dict or type(fields_set) is not list:
-            raise Malformed(f"the fields of a {cls.__qualname__} are not fields")
+        expect(dict, values)
         if not names <= values.keys():
             values = _defaults(cls, values) | values
         model = new(cls)
         set_attribute(model, "__dict__", values)
-        set_fields_set(model, set(fields_set))
+        set_fields_set(model, set(expect(list, fields_set)))
         set_extra(model, extra)
         set_private(model, private)
         return model

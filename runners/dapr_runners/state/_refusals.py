@@ -34,12 +34,12 @@ def refusal(value: object) -> Unstorable:
     return Unstorable(value, reason, remedy)
 
 
-def _explained(value: Any) -> tuple[str, str]:
+def _explained(value: object) -> tuple[str, str]:
     if isinstance(value, type):
         return _unknown_class(
             value, "it is a class, and records only name classes that are allowed"
         )
-    cls: type = type(value)
+    cls: Any = type(value)
     if isinstance(value, _FUNCTIONS):
         return (
             "it is code, and records hold data only",

@@ -3,6 +3,7 @@
 import datetime as dt
 import zoneinfo
 from collections.abc import Mapping
+from typing import Any
 
 from ormsgpack import Ext
 
@@ -61,8 +62,8 @@ def _decode_timedelta(data: bytes, reader: Reader) -> dt.timedelta:
 
 def _encode_timezone(value: dt.timezone, writer: Writer) -> Ext:
     # timezone's own pickle support, the only way to tell a given name from a derived one.
-    offset, *name = value.__getinitargs__()  # pyright: ignore
-    return Ext(Code.TIMEZONE, writer.pack([offset, *name]))
+    arguments: Any = getattr(value, "__getinitargs__")()  # noqa: B009
+    return Ext(Code.TIMEZONE, writer.pack(list(arguments)))
 
 
 def _decode_timezone(data: bytes, reader: Reader) -> dt.timezone:

@@ -222,7 +222,7 @@ def _lower(value: Any, writer: Writer, nesting: int) -> Any:
     and dicts only."""
     if nesting > _MAX_PLAIN_NESTING:
         raise too_deep(value)
-    kind = type(value)
+    kind = _type(value)
     if kind is dict:
         if all(map(_is_plain_key, value)):
             return {key: _lower(item, writer, nesting + 1) for key, item in value.items()}
@@ -244,6 +244,10 @@ def _lower(value: Any, writer: Writer, nesting: int) -> Any:
     return value
 
 
+def _type(value: object) -> Any:
+    return type(value)
+
+
 def _is_plain_key(key: object) -> bool:
     if type(key) is not str:
         return False
@@ -257,7 +261,7 @@ def _is_plain_key(key: object) -> bool:
 
 
 def _holds_buffer(value: Any) -> bool:
-    kind = type(value)
+    kind = _type(value)
     if kind is not dict and kind is not list:
         return kind is bytearray or kind is memoryview
     items = value.values() if kind is dict else value
