@@ -1,11 +1,19 @@
-"""Fixtures for every test: a sidecar of its own."""
+"""Fixtures for every test: a sidecar of its own, or one that tests share."""
 
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from dapr_runners.sidecar import EmbeddedSidecar
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # The SDK's worker never closes its event loop, nor the pair of sockets that loop has.
+    for message in ("unclosed event loop", r"unclosed <socket\.socket fd=\d+, family=1,"):
+        config.addinivalue_line("filterwarnings", f"ignore:{message}:ResourceWarning")
 
 
 @pytest.fixture
@@ -20,3 +28,37 @@ def sidecar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedde
         for name, value in running.env().items():
             monkeypatch.setenv(name, value)
         yield running
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A running sidecar, of whatever kind."""
+
+    host: str
+    grpc_port: int
+    http_port: int
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.grpc_port}"
+
+
+@pytest.fixture(scope="session", params=["embedded", "daprd"])
+def endpoint(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Endpoint]:
+    """The embedded sidecar and, where one is running, a real daprd. Tests share it: use own ids.
+
+    TEST_DAPR_GRPC_PORT and TEST_DAPR_HTTP_PORT name the daprd, with a state store ``statestore``.
+    """
+    if request.param == "daprd":
+        if "TEST_DAPR_GRPC_PORT" not in os.environ:
+            pytest.skip("no real Dapr: TEST_DAPR_GRPC_PORT names none")
+        yield Endpoint(
+            "127.0.0.1",
+            int(os.environ["TEST_DAPR_GRPC_PORT"]),
+            int(os.environ["TEST_DAPR_HTTP_PORT"]),
+        )
+        return
+    with EmbeddedSidecar(tmp_path_factory.mktemp("sidecar") / "sidecar.db") as running:
+        yield Endpoint("127.0.0.1", running.grpc_port, running.http_port)

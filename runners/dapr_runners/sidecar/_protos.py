@@ -53,9 +53,5 @@ _missing = [name for name in _NEEDED if not hasattr(pb, name)]
 if _missing:
     raise IncompatibleSdkError(version=_installed(), reason=f"no {', '.join(_missing)}")
 
-STATEFUL_HISTORY: int | None = (
-    pb.WorkerCapability.Value("WORKER_CAPABILITY_STATEFUL_HISTORY")
-    if hasattr(pb, "WorkerCapability")
-    else None
-)
+STATEFUL_HISTORY: int | None = getattr(pb, "WORKER_CAPABILITY_STATEFUL_HISTORY", None)
 """What a worker advertises that keeps histories itself; None in SDKs before 1.19."""
