@@ -25,6 +25,8 @@ from dapr_runners.langgraph._parking import (
 )
 from dapr_runners.langgraph._route import RoutedAsyncQueue, RoutedSyncQueue
 
+_STREAM, _ASTREAM = Pregel.stream, Pregel.astream
+"""Taken at import: LangGraph's own, whatever a program puts in their place."""
 _PARKED = object()
 """What a parked stream yields, in between its chunks."""
 
@@ -84,14 +86,14 @@ class Live:
             names["get_async_callback_manager_for_config"] = managers_for(
                 lg.main.get_async_callback_manager_for_config, parking, is_async=True
             )
-            function = Pregel.astream
+            function = _ASTREAM
         else:
             names["SyncPregelLoop"] = functools.partial(ParkedSyncLoop, parking=parking)
             names["SyncQueue"] = functools.partial(RoutedSyncQueue, parking, not nested)
             names["get_callback_manager_for_config"] = managers_for(
                 lg.main.get_callback_manager_for_config, parking, is_async=False
             )
-            function = Pregel.stream
+            function = _STREAM
         self._stream: Any = _rebound(function, names)(graph, input, config, **arguments)
 
     @property

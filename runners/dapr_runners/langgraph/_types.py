@@ -1,6 +1,8 @@
 """What the codec must know of LangGraph: which classes a graph's values may have, and how
 LangGraph's own plain classes are stored."""
 
+import functools
+import inspect
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -104,8 +106,9 @@ def _modules(graph: Any) -> Iterator[str]:
 
 
 def _module_of(function: Any) -> str | None:
-    while hasattr(function, "func") or hasattr(function, "__wrapped__"):
-        function = getattr(function, "func", None) or function.__wrapped__
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
     name = getattr(function, "__module__", None)
     if not isinstance(name, str) or name.split(".")[0] in ("langgraph", "langchain_core", "typing"):
         return None
