@@ -75,7 +75,7 @@ class Runner:
         self._worker = worker or default_worker()
         self._step_timeout = step_timeout
         self._strategy: MultitaskStrategy = multitask_strategy
-        self._started = False
+        self._started = self._connected = False
         self._turns = Turns(name, codec, lambda: self._worker.client, self._base)
         self._journal = Journal(
             adapter,
@@ -84,7 +84,8 @@ class Runner:
             Limits(max_attempts, steps_per_activity, seconds_per_activity),
             self._mark_begun,
         )
-        self._worker.register(name, self._journal, store, list(adapter.activity_names()))
+        self._registered = False
+        self._register()
 
     # -- life
 
@@ -96,18 +97,41 @@ class Runner:
     def start(self) -> None:
         """Begin to work: on new runs, and on what a dead process left behind. Idempotent."""
         if not self._started:
+            self._register()
             self._worker.start()
             self._started = True
 
+    def connect(self) -> None:
+        """Be a caller only: start, follow, answer and cancel runs here, while processes that have
+        called :meth:`start` on a runner of this name do the work. Idempotent.
+
+        A process that has started any other runner of the same sidecar works for this one too.
+        """
+        if not (self._started or self._connected):
+            self._register()
+            self._worker.connect()
+            self._connected = True
+
     def shutdown(self) -> None:
-        """Stop working. Runs that are not finished go on when a worker is there again."""
+        """Stop working and calling. Runs that are not finished go on when a worker is there
+        again."""
+        if self._connected:
+            self._connected = False
+            self._worker.disconnect()
         if self._started:
             self._started = False
             self._worker.stop()
-            self._worker.unregister(self.name)
+        self._worker.unregister(self.name, self._journal)
+        self._registered = False
+
+    def _register(self) -> None:
+        if not self._registered:
+            names = list(self._adapter.activity_names())
+            self._worker.register(self.name, self._journal, self.store, names)
+            self._registered = True
 
     def _require_started(self) -> None:
-        if not self._started:
+        if not (self._started or self._connected):
             raise RunnerNotStartedError(runner=self.name)
 
     def _base(self, run: str, mode: str) -> Json:
@@ -173,6 +197,8 @@ class Runner:
         )
         try:
             async for event in reader.events():
+                if reader.end is not None:
+                    self._worker.seen_to_end(run)
                 yield event
             if reader.end is None:
                 await self._raise_broken(io, run)

@@ -7,6 +7,8 @@ here, and the stream opens when the first of them starts.
 import asyncio
 import functools
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -36,6 +38,8 @@ T = TypeVar("T")
 STEP_THREADS = 64
 """Synchronous steps that run at once in a process."""
 
+_SETTLE_SECONDS = 2.0
+
 
 class Worker:
     """A process's workflow worker on one sidecar (``address`` is ``host:port``)."""
@@ -45,11 +49,16 @@ class Worker:
         self._lock = threading.Lock()
         self._journals: dict[str, Journal] = {}
         self._stores: dict[str, StateStore] = {}
+        self._names: dict[str, list[str]] = {}
+        self._served: dict[str, tuple[Journal, BlockingIO, LoopIO]] = {}
+        self._registered: set[str] = set()
         self._runtime: sdk.WorkflowRuntime | None = None
         self._client: sdk.DaprWorkflowClient | None = None
         self._users = 0
+        self._callers = 0
         self._pool: ThreadPoolExecutor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended: deque[str] = deque(maxlen=64)
 
     # -- runners
 
@@ -63,33 +72,42 @@ class Worker:
                 raise DuplicateRunnerError(runner=runner)
             self._journals[runner] = journal
             self._stores[runner] = store
-            self._names = {**getattr(self, "_names", {}), runner: activities}
+            self._names[runner] = activities
             if self._runtime is not None:
                 self._register_with(self._runtime, runner)
 
-    def unregister(self, runner: str) -> None:
-        """Forget ``runner``; its name is free again once the stream has closed."""
+    def unregister(self, runner: str, journal: Journal) -> None:
+        """Free the name of ``runner``. A stream that other runners keep open goes on with its
+        recorded runs: they would fail in a process that does not know them."""
         with self._lock:
-            self._journals.pop(runner, None)
+            if self._journals.get(runner) is not journal:
+                return
+            del self._journals[runner]
             self._stores.pop(runner, None)
             self._names.pop(runner, None)
 
     def _register_with(self, runtime: sdk.WorkflowRuntime, runner: str) -> None:
-        journal, store = self._journals[runner], self._stores[runner]
-        blocking, looping = BlockingIO(store, self.in_background), LoopIO(store)
+        store = self._stores[runner]
+        blocking = BlockingIO(store, self.in_background)
+        self._served[runner] = self._journals[runner], blocking, LoopIO(store)
 
         # The SDK marks the functions it registers, so each gets fresh ones.
         def workflow(ctx: Any, inp: Any) -> Any:
             return run_workflow(ctx, inp)
 
         async def activity(_ctx: Any, item: Json) -> Json:
+            journal, blocking, looping = self._served[runner]
             if item["mode"] == "async":
                 return await self._on_loop(journal.execute(item, looping))
             return await self._in_thread(lambda: run_in_thread(journal.execute(item, blocking)))
 
-        runtime.register_workflow(workflow, name=runner)
-        for name in dict.fromkeys((*self._names[runner], "__control__")):
-            runtime.register_activity(_fresh(activity), name=f"{runner}/{name}")
+        names = {runner, *(f"{runner}/{name}" for name in (*self._names[runner], "__control__"))}
+        for name in sorted(names - self._registered):
+            if name == runner:
+                runtime.register_workflow(workflow, name=name)
+            else:
+                runtime.register_activity(_fresh(activity), name=name)
+        self._registered |= names
 
     async def _on_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self.loop()))
@@ -142,16 +160,62 @@ class Worker:
             runtime.start()
             self._runtime = runtime
 
+    def connect(self) -> None:
+        """Be ready to schedule runs and to follow them, without a stream. Raises as :meth:`start`
+        does."""
+        self.probe()
+        with self._lock:
+            self._callers += 1
+
+    def disconnect(self) -> None:
+        """End of :meth:`connect`."""
+        with self._lock:
+            self._callers -= 1
+            client = self._idle_client()
+        if client is not None:
+            client.close()
+
+    def _idle_client(self) -> sdk.DaprWorkflowClient | None:
+        """The client, given up, when no runner uses it any more."""
+        if self._users > 0 or self._callers > 0:
+            return None
+        client, self._client = self._client, None
+        return client
+
+    def seen_to_end(self, run: str) -> None:
+        """A caller in this process has seen the end of ``run``."""
+        self._ended.append(run)
+
+    def _settle(self) -> None:
+        """Let the workflows of the runs that were just seen to end, end too.
+
+        The record of the end comes first: a stream closed in between would leave them open until
+        the next worker is there.
+        """
+        give_up_at = time.monotonic() + _SETTLE_SECONDS
+        while self._ended and time.monotonic() < give_up_at:
+            try:
+                state = self.client.get_workflow_state(self._ended[0], fetch_payloads=False)
+            except grpc.RpcError:
+                return
+            if state is None or state.runtime_status.name not in ("RUNNING", "PENDING"):
+                self._ended.popleft()
+            else:
+                time.sleep(0.005)
+
     def stop(self) -> None:
         """Close the stream when its last runner stops."""
+        if self._users == 1 and self._runtime is not None:
+            self._settle()
         with self._lock:
             self._users -= 1
             if self._users > 0 or self._runtime is None:
                 return
             runtime, self._runtime = self._runtime, None
+            self._served, self._registered = {}, set()
             pool, self._pool = self._pool, None
             loop, self._loop = self._loop, None
-            client, self._client = self._client, None
+            client = self._idle_client()
         runtime.shutdown()
         if client is not None:
             client.close()

@@ -16,7 +16,7 @@ class UnsupportedSdkError(DaprRunnersError):
 @dataclass(eq=False)
 class RunnerNotStartedError(DaprRunnersError):
     """The runner {runner!r} is not started, so nobody would work on a run. Call start() on it
-    first."""
+    first, or connect() if other processes do the work."""
 
     runner: str
 
