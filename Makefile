@@ -27,3 +27,6 @@ lint: venv
 
 clean:
 	rm -rf $(VENV) .dapr-runners
+
+bench: venv
+	$(BIN)/python -m benchmarks.langgraph

@@ -1,0 +1,171 @@
+"""`make bench`: what a durable step costs, as ratios to bare activities in the same run.
+
+Exits non-zero when a bar is missed; the last line is the summary.
+"""
+
+import argparse
+import gc
+import os
+import resource
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from benchmarks.bare import Bare
+from benchmarks.graphs import chain, fan, three
+from benchmarks.timing import Bar, interleaved, per, ratio
+from dapr_runners.engine import default_worker
+from dapr_runners.langgraph import DaprWorkflowGraphRunner
+from dapr_runners.sidecar import EmbeddedSidecar
+
+STEPS, WIDTH = 50, 50
+UNLIMITED = {"recursion_limit": 1_000_000}
+
+
+def main() -> int:
+    """Run the benchmark; 0 when every bar is met."""
+    options = _options()
+    with tempfile.TemporaryDirectory() as folder:
+        if options.sidecar == "embedded":
+            with EmbeddedSidecar(Path(folder) / "bench.db") as sidecar:
+                os.environ.update(sidecar.env())
+                bars = _measure(Path(folder), options)
+        else:
+            bars = _measure(Path(folder), options)
+    print()
+    for bar in bars:
+        print(bar)
+    missed = [bar.name for bar in bars if not bar.met]
+    print(f"{len(bars) - len(missed)} of {len(bars)} bars met" + (f"; missed: {missed}" if missed else ""))
+    return 1 if missed else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sidecar", choices=("embedded", "dapr"), default="embedded")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--runs", type=int, default=10_000, help="finished runs for the memory bar")
+    return parser.parse_args()
+
+
+def _measure(folder: Path, options: argparse.Namespace) -> list[Bar]:
+    runner = DaprWorkflowGraphRunner(chain(), name="bench-chain")
+    fast = DaprWorkflowGraphRunner(chain(), name="bench-fast", steps_per_activity=50)
+    wide = DaprWorkflowGraphRunner(fan(), name="bench-fan")
+    small = DaprWorkflowGraphRunner(three(), name="bench-three")
+    for each in (runner, fast, wide, small):
+        each.start()
+    worker: Any = default_worker()
+    bare = Bare(worker._runtime, worker.client)
+    with SqliteSaver.from_conn_string(str(folder / "plain.db")) as saver:
+        bars = [
+            *_steps(options, runner, fast, bare, chain(checkpointer=saver)),
+            *_fan(options, wide, bare),
+            *_age(runner),
+            *_three(options, small),
+            *_throughput(options, bare),
+            *_memory(options, small),
+        ]
+    for each in (runner, fast, wide, small):
+        each.shutdown()
+    return bars
+
+
+def _steps(options: Any, runner: Any, fast: Any, bare: Bare, plain: Any) -> list[Bar]:
+    state = {"n": 0, "steps": STEPS}
+    threads = iter(range(1_000_000))
+
+    def with_saver() -> None:
+        plain.invoke(state, {**UNLIMITED, "configurable": {"thread_id": str(next(threads))}})
+
+    times = interleaved(
+        options.rounds,
+        {
+            "bare": lambda: bare.chain(STEPS),
+            "runner": lambda: runner.invoke(state, UNLIMITED),
+            "fast": lambda: fast.invoke(state, UNLIMITED),
+            "plain LangGraph with its SQLite saver": with_saver,
+        },
+    )
+    for name, values in times.items():
+        print(f"{name:<58} {per(values, STEPS):8.2f} ms a superstep")
+    limit = 1.6 if options.sidecar == "embedded" else 1.2
+    return [
+        Bar("superstep with one node, in bare activities", ratio(times, "runner", "bare"), limit),
+        Bar("fast lane, 50 supersteps an activity", ratio(times, "fast", "bare"), 0.5),
+    ]
+
+
+def _fan(options: Any, wide: Any, bare: Bare) -> list[Bar]:
+    times = interleaved(
+        options.rounds,
+        {
+            "bare fan-out": lambda: bare.fan(WIDTH),
+            "runner fan-out": lambda: wide.invoke({"width": WIDTH}),
+        },
+    )
+    for name, values in times.items():
+        print(f"{name + f' of {WIDTH}':<58} {per(values, 1):8.2f} ms")
+    value = ratio(times, "runner fan-out", "bare fan-out")
+    return [Bar(f"superstep of {WIDTH} parallel nodes, in bare fan-outs", value, 1.6)]
+
+
+def _age(runner: Any) -> list[Bar]:
+    """The cost of a step at 1,000 steps against that at 10, from runs that differ by ten steps."""
+    young = ({"n": 0, "steps": 10}, {"n": 0, "steps": 35})
+    times = interleaved(
+        9,
+        {
+            "10": lambda: runner.invoke(young[0], UNLIMITED),
+            "35": lambda: runner.invoke(young[1], UNLIMITED),
+            "975": lambda: runner.invoke({"n": 0, "steps": 975}, UNLIMITED),
+            "1000": lambda: runner.invoke({"n": 0, "steps": 1000}, UNLIMITED),
+        },
+        warm=1,
+    )
+    early = per(times["1000"], 1000)
+    late = per(times["35"], 35)
+    print(f"{'a step of a run of 35 / of 1,000 steps':<58} {late:8.2f} / {early:.2f} ms")
+    value = ratio(times, "1000", "35") * 35 / 1000
+    return [Bar("a step of 1,000, in steps of a short run", value, 1.2)]
+
+
+def _three(options: Any, small: Any) -> list[Bar]:
+    times = interleaved(options.rounds, {"three": lambda: small.invoke({"n": 0, "steps": 0})})
+    return [Bar("a run of three trivial nodes", per(times["three"], 1), 50.0, unit=" ms")]
+
+
+def _throughput(options: Any, bare: Bare) -> list[Bar]:
+    times = interleaved(5, {"many": lambda: bare.many_chains(50, 20)}, warm=1)
+    rate = 50 * 20 / (per(times["many"], 1) / 1000)
+    if options.sidecar != "embedded":
+        print(f"{'activities a second, 50 runs at once':<58} {rate:8.0f}")
+        return []
+    return [Bar("activities a second, 50 runs at once", rate, 500, at_least=True)]
+
+
+def _memory(options: Any, small: Any) -> list[Bar]:
+    """Resident memory over the last half of many finished runs, against that over the first."""
+    def run(count: int) -> None:
+        for _ in range(count):
+            small.invoke({"n": 0, "steps": 0})
+
+    run(options.runs // 2)
+    before = _resident()
+    run(options.runs - options.runs // 2)
+    after = _resident()
+    print(f"{'resident memory after half / all of ' + str(options.runs):<58} {before:8.1f} / {after:.1f} MiB")
+    return [Bar(f"memory over {options.runs} finished runs, second half to first", after / before, 1.05)]
+
+
+def _resident() -> float:
+    gc.collect()
+    with Path("/proc/self/statm").open() as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+
+if __name__ == "__main__":
+    sys.exit(main())
