@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import os
 
 from graph import graph
 
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
+
+THREAD = "DEMO_THREAD"
 
 
 async def main() -> None:
@@ -13,7 +16,7 @@ async def main() -> None:
     runner.start()
     try:
         async for event in runner.run_async(
-            input={"messages": ["hello"], "counter": 0}, thread_id="order-4711"
+            input={"messages": ["hello"], "counter": 0}, thread_id=os.environ[THREAD]
         ):
             print(json.dumps(event, default=str), flush=True)
     finally:

@@ -1,17 +1,23 @@
 """``make demo``: kill a graph's process with SIGKILL in the middle of a node, and start it again.
 
-Four processes: this one; an embedded sidecar; one that counts (``tally.py``); and the graph's
-(``agent.py``), which is killed while ``validate`` runs. The exit status is 0 if the result is
-right, each recorded node was executed once, and the node in flight at most twice.
+Four processes: this one; an embedded sidecar (or the one it is run beside, with ``dapr run``); one
+that counts (``tally.py``); and the graph's (``agent.py``), which is killed while ``validate`` runs.
+The exit status is 0 if the result is right, each recorded node was executed once, and the node in
+flight at most twice.
 """
 
+import os
 import queue
 import sys
 import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import show
+from agent import THREAD
 from processes import PATIENCE_SECONDS, Child, Inbox, child
 from tally import ADDRESS
 
@@ -20,6 +26,19 @@ from dapr_runners.sidecar import EmbeddedSidecar
 IN_FLIGHT = "validate"
 PROMISED = {"process": 1, "validate": 2, "finalize": 1}
 RESULT = {"messages": ["hello", "processed", "validated", "finalized"], "counter": 3}
+
+
+@contextmanager
+def sidecar_env() -> Iterator[dict[str, str]]:
+    """The variables that lead to the sidecar: the one of the environment, or an embedded one."""
+    if "DAPR_GRPC_PORT" in os.environ:
+        yield {}
+        return
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        EmbeddedSidecar(Path(folder) / "sidecar.db") as sidecar,
+    ):
+        yield sidecar.env()
 
 
 class Demo:
@@ -35,12 +54,11 @@ class Demo:
     def run(self) -> list[str]:
         """The whole demo; the promises that were broken."""
         with (
-            tempfile.TemporaryDirectory() as folder,
-            EmbeddedSidecar(Path(folder) / "sidecar.db") as sidecar,
+            sidecar_env() as found,
             child("tally", self.inbox, "tally.py", "--hold", IN_FLIGHT, env={}) as tally,
         ):
             port = self.next("tally")["port"]
-            env = {**sidecar.env(), ADDRESS: f"127.0.0.1:{port}"}
+            env = {**found, ADDRESS: f"127.0.0.1:{port}", THREAD: f"order-{uuid.uuid4().hex[:8]}"}
             self.first_life(env)
             self.second_life(env, tally)
         return self.problems + self.broken_counts()

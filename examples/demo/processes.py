@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 
 Inbox = queue.Queue[tuple[str, dict[str, Any]]]
 
