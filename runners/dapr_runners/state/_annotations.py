@@ -87,7 +87,11 @@ def _hints(item: Any) -> Iterator[object]:
         owners = item.__mro__ if isinstance(item, type) else [item]
     for owner in owners:
         scope = vars(sys.modules.get(owner.__module__, types))
-        for name, hint in getattr(owner, "__annotations__", {}).items():
+        try:
+            own: dict[str, Any] = owner.__annotations__
+        except Exception:
+            continue  # Python evaluates them on this access from 3.14 on
+        for name, hint in own.items():
             single = types.SimpleNamespace(__annotations__={name: hint})
             try:
                 yield from typing.get_type_hints(

@@ -34,12 +34,14 @@ from dapr_runners.state._wire import (
     Unstorable,
     Writer,
     expect,
+    too_deep,
 )
 from dapr_runners.state.errors import CorruptRecordError, UnstorableValueError
 
 T = TypeVar("T")
 
 _VERSION = 1
+_HEAD = bytes((_VERSION,))
 _CHECKSUM = 4  # bytes of CRC-32 after the version
 
 
@@ -57,6 +59,13 @@ class Extension(Generic[T]):
     encode: Callable[[T], object]
     decode: Callable[[Any], T]
     subclasses: bool = False
+
+    def __post_init__(self) -> None:
+        if self.type in (type(None), bool, int, float, str, bytes, list, dict):
+            raise ValueError(
+                f"The codec stores every {self.type.__name__} itself, so the extension"
+                f" {self.name!r} would not be asked. Define a class of your own for it."
+            )
 
 
 class Codec:
@@ -105,8 +114,9 @@ class Codec:
             body = writer.pack(value)
         except Unstorable as failure:
             raise _error(failure, value, writer.trail, where) from failure.__cause__
-        checksum = zlib.crc32(body).to_bytes(_CHECKSUM, "big")
-        return b"".join((bytes((_VERSION,)), checksum, body))
+        except RecursionError as error:
+            raise _error(too_deep(value), value, (), where) from error
+        return b"".join((_HEAD, zlib.crc32(body).to_bytes(_CHECKSUM, "big"), body))
 
     def decode(self, data: bytes, key: str = "value") -> Any:
         """The value :meth:`encode` made ``data`` from.
@@ -114,7 +124,7 @@ class Codec:
         Raises :class:`CorruptRecordError` with ``key`` if ``data`` is anything else, or holds an
         instance of a class that is not allowed here.
         """
-        if data[:1] != bytes((_VERSION,)):
+        if data[:1] != _HEAD:
             raise CorruptRecordError(key, _not_this_version(data))
         body = data[1 + _CHECKSUM :]
         if zlib.crc32(body).to_bytes(_CHECKSUM, "big") != data[1 : 1 + _CHECKSUM]:
@@ -196,7 +206,8 @@ class Codec:
         if extension is None:
             raise Malformed(f"it was written with the extension {name!r}, which is not in use here")
         value = extension.decode(structure)
-        if not isinstance(value, extension.type):
+        exact = type(value) is extension.type
+        if not exact and not (extension.subclasses and isinstance(value, extension.type)):
             raise Malformed(f"the extension {name!r} gave a {type(value).__qualname__}")
         return value
 

@@ -51,26 +51,9 @@ def encode_exception(error: BaseException, writer: Writer) -> Ext:
                 chain.append(origin)
     writer.open_errors += chain
     try:
-        return Ext(Code.EXCEPTION, writer.pack(_nodes(chain, writer)))
+        return Ext(Code.EXCEPTION, writer.pack([_node(link, chain, writer) for link in chain]))
     finally:
         del writer.open_errors[-len(chain) :]
-
-
-def _nodes(chain: list[BaseException], writer: Writer) -> list[list[object]]:
-    return [
-        [
-            name_of(type(link)),
-            _text(link),
-            [_kept(arg, writer) for arg in link.args],
-            _attributes(link, writer),
-            _members(link, writer),
-            _origin(link, writer),
-            _index(chain, link.__cause__),
-            _index(chain, link.__context__),
-            link.__suppress_context__,
-        ]
-        for link in chain
-    ]
 
 
 def exception_decoder(find: Callable[[str], type | None]) -> Decoder:
@@ -103,35 +86,93 @@ def _text(error: BaseException) -> str:
         return ""
 
 
-def _kept(value: object, writer: Writer) -> Fragment:
-    """``value`` packed, or a text that says what it was."""
-    data = writer.try_pack(value)
-    if data is None:
+def _node(error: BaseException, chain: list[BaseException], writer: Writer) -> list[object]:
+    cls = type(error)
+    parts = _Parts(writer)
+    args = None if _are_derived(error) else [parts.keep(arg) for arg in error.args]
+    attributes = {name: parts.keep(value) for name, value in vars(error).items()}
+    if raised := describe_traceback(error):
+        attributes[_TRACEBACK] = parts.keep(raised)
+    members = {
+        name: part
+        for name in _members_of(cls)
+        if (value := getattr(error, name, None)) is not None
+        and (part := parts.keep_whole(value)) is not None
+    }
+    # No error must fail when it is printed, as one may for want of a part.
+    printable = parts.are_whole or _is_printable(cls, args or [], attributes, members)
+    return [
+        name_of(cls),
+        _text(error),
+        None if args is None else [packed for packed, _ in args],
+        {name: packed for name, (packed, _) in attributes.items()},
+        {name: packed for name, (packed, _) in members.items()} if printable else None,
+        _origin(error, parts),
+        _index(chain, error.__cause__),
+        _index(chain, error.__context__),
+        error.__suppress_context__,
+    ]
+
+
+_Part = tuple[Fragment, object]
+"""A part of an exception: packed, and as it is."""
+
+
+class _Parts:
+    """Packs the parts of one exception. ``are_whole``: whether all could be stored."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self.are_whole = True
+
+    def keep(self, value: object) -> _Part:
+        """``value``, or a text that says what it was."""
+        return self.keep_whole(value) or self._text_for(value)
+
+    def keep_whole(self, value: object) -> _Part | None:
+        """``value``, or None if it cannot be stored."""
+        packed = self._writer.try_pack(value)
+        if packed is None:
+            self.are_whole = False
+            return None
+        return Fragment(packed), value
+
+    def _text_for(self, value: object) -> _Part:
         try:
             text = repr(value)
         except Exception:
             text = f"a {type(value).__qualname__}"
-        data = writer.pack(f"<not stored: {text[:200]}>")
-    return Fragment(data)
+        text = f"<not stored: {text[:200]}>"
+        return Fragment(self._writer.pack(text)), text
 
 
-def _attributes(error: BaseException, writer: Writer) -> dict[str, Fragment]:
-    attributes = {name: _kept(value, writer) for name, value in vars(error).items()}
-    if raised := describe_traceback(error):
-        attributes[_TRACEBACK] = _kept(raised, writer)
-    return attributes
+def _are_derived(error: BaseException) -> bool:
+    """Whether ``error.args`` is the message and the errors of a group, which are stored anyway."""
+    if not isinstance(error, BaseExceptionGroup) or len(error.args) != 2:
+        return False
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    message, errors = group.args
+    same = isinstance(errors, list | tuple) and tuple(cast(Any, errors)) == group.exceptions
+    return message is group.message and same
 
 
-def _members(error: BaseException, writer: Writer) -> dict[str, Fragment]:
-    """What is kept in C structures and slots, such as OSError.filename; what cannot be stored of it
-    stays at its default."""
-    packed: dict[str, Fragment] = {}
-    for name in _members_of(type(error)):
-        value = getattr(error, name, None)
-        data = None if value is None else writer.try_pack(value)
-        if data is not None:
-            packed[name] = Fragment(data)
-    return packed
+def _is_printable(
+    cls: type, args: list[_Part], attributes: dict[str, _Part], members: dict[str, _Part]
+) -> bool:
+    copy = _made(cls, None)
+    if copy is None:
+        return True
+    try:
+        _fill(
+            copy,
+            [value for _, value in args],
+            {name: value for name, (_, value) in attributes.items()},
+            {name: value for name, (_, value) in members.items()},
+        )
+        str(copy)
+    except Exception:
+        return False
+    return True
 
 
 def _members_of(cls: type) -> Mapping[str, types.MemberDescriptorType]:
@@ -146,16 +187,17 @@ def _members_of(cls: type) -> Mapping[str, types.MemberDescriptorType]:
     return members
 
 
-def _origin(error: BaseException, writer: Writer) -> list[object] | None:
+def _origin(error: BaseException, parts: _Parts) -> list[object] | None:
     """What the ``__new__`` of some classes needs."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
-        return [group.message, list(group.exceptions)]
+        errors = list(group.exceptions)
+        return [group.message, tuple(errors) if type(error.args[-1]) is tuple else errors]
     if is_validation_error(type(error)):
         title, errors = validation_error_parts(error)
         return [
             title,
-            [{key: _kept(part, writer) for key, part in line.items()} for line in errors],
+            [{key: parts.keep(part)[0] for key, part in line.items()} for line in errors],
         ]
     return None
 
@@ -165,24 +207,23 @@ def _origin(error: BaseException, writer: Writer) -> list[object] | None:
 
 def _rebuilt(cls: type | None, node: list[Any]) -> BaseException:
     name, text, args, attributes, members, origin = node[:6]
-    error = None if cls is None else _made(cls, origin)
-    if cls is None or error is None:
+    error = None if cls is None or members is None else _made(cls, origin)
+    if error is None:
         return _remote(name, text, attributes)
     if type(error) is not cls:
         raise Malformed(f"a {name} came out as a {type(error).__qualname__}")
+    _fill(error, origin if args is None else args, attributes, members)
+    return error
+
+
+def _fill(error: BaseException, args: object, attributes: object, members: object) -> None:
     _set_args(error, tuple(expect(list, args)))
     vars(error).update(expect(dict, attributes))
-    known = _members_of(cls)
-    for member, value in expect(dict, members).items():
-        if member not in known:
-            raise Malformed(f"{name} has no attribute {member!r} any more")
-        known[member].__set__(error, value)
-    try:
-        str(error)
-    except Exception:
-        # What it shows could not be stored with it: no error must fail when it is printed.
-        return _remote(name, text, attributes)
-    return error
+    known = _members_of(type(error))
+    for name, value in expect(dict, members).items():
+        if name not in known:
+            raise Malformed(f"{type(error).__qualname__} has no attribute {name!r} any more")
+        known[name].__set__(error, value)
 
 
 def _made(cls: type, origin: Any) -> BaseException | None:

@@ -65,7 +65,8 @@ def _explained(value: object) -> tuple[str, str]:
 
 
 def _unknown_class(cls: type, reason: str) -> tuple[str, str]:
-    name = name_of(cls).replace(":", ".")
+    local = "<locals>" in cls.__qualname__
+    name = f"{cls.__module__}.{cls.__name__ if local else cls.__qualname__}"
     allow = f"pass allow_types=[{name}] to the runner"
     if cls.__module__.partition(".")[0] == "pandas":
         return (
@@ -74,7 +75,7 @@ def _unknown_class(cls: type, reason: str) -> tuple[str, str]:
         )
     if any(name_of(base) == "numpy:ndarray" for base in cls.__mro__):
         return ("it is a subclass of numpy.ndarray", "Store numpy.asarray(value) instead.")
-    if "<locals>" in cls.__qualname__:
+    if local:
         return (
             "its class is local to a function, so another process could not find it",
             f"Move {cls.__name__} to module level, then {allow}.",

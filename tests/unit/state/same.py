@@ -58,7 +58,9 @@ def _different(a: Any, b: Any, at: str) -> str | None:
         return attributes
     if getattr(a, "fold", 0) != getattr(b, "fold", 0):
         return f"{at}: fold"
-    compares = type(a).__eq__ is not object.__eq__ and not dataclasses.is_dataclass(a)
+    # What has attributes was compared by them: nan within them is not equal to itself.
+    compares = type(a).__eq__ is not object.__eq__ and not hasattr(a, "__dict__")
+    compares = compares and not dataclasses.is_dataclass(a)
     return f"{at}: {a!r} != {b!r}" if compares and a != b and repr(a) != repr(b) else None
 
 

@@ -101,6 +101,17 @@ def test_groups_come_back() -> None:
     assert caught.exceptions[0].exceptions[0].code == 1
 
 
+def test_groups_within_groups_are_stored_once() -> None:
+    group = ExceptionGroup("0", [ValueError("a")])
+    for level in range(1, 30):
+        group = ExceptionGroup(str(level), (group,))
+
+    data = CODEC.encode(group)
+
+    assert len(data) < 10_000
+    assert CODEC.encode(CODEC.decode(data)) == data
+
+
 def test_what_an_exception_came_from_comes_with_it() -> None:
     def fail() -> None:
         try:
