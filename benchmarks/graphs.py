@@ -1,6 +1,7 @@
 """The graphs that are timed: a chain of trivial nodes, and a fan-out of them."""
 
 import operator
+import time
 from typing import Annotated, Any
 
 from langgraph.graph import END, START, StateGraph
@@ -22,10 +23,17 @@ class Fan(TypedDict, total=False):
     out: Annotated[list[int], operator.add]
 
 
-def chain(**compile_with: Any) -> Any:
-    """One node after the other, ``steps`` times: a superstep each."""
+def chain(clock: list[float] | None = None, **compile_with: Any) -> Any:
+    """One node after the other, ``steps`` times: a superstep each. ``clock`` gets the time (s) at
+    which each begins."""
+
+    def node(state: Chain) -> Chain:
+        if clock is not None:
+            clock.append(time.perf_counter())
+        return {"n": state["n"] + 1}
+
     builder = StateGraph(Chain)
-    builder.add_node("node", _count)
+    builder.add_node("node", node)
     builder.add_edge(START, "node")
     builder.add_conditional_edges("node", _more, ["node", END])
     return builder.compile(**compile_with)

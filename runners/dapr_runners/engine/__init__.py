@@ -4,6 +4,7 @@ from dapr_runners.engine._bus import Bus, LiveChunk
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, iterate_in_thread, run_in_thread
 from dapr_runners.engine._journal import Journal, Limits
 from dapr_runners.engine._keys import artifact_prefix, digest, record_key, safe_name, spec_key
+from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._runner import Runner
 from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, unpack_spec
@@ -17,8 +18,8 @@ from dapr_runners.engine.errors import (
     RunCancelledError,
     RunFailedError,
     RunIdInUseError,
-    RunNotFoundError,
     RunnerNotStartedError,
+    RunNotFoundError,
     StepTimeoutError,
     UnsupportedSdkError,
     WorkflowEngineUnavailableError,
@@ -37,6 +38,7 @@ __all__ = [
     "Json",
     "Limits",
     "LiveChunk",
+    "LiveLog",
     "LoopIO",
     "MultitaskStrategy",
     "PoisonStepError",

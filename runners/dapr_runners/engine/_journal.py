@@ -19,7 +19,7 @@ from typing import Any, cast
 from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._io import IO, Spawned
-from dapr_runners.engine._keys import attempts_key, record_key
+from dapr_runners.engine._keys import attempts_key, cancelled_key, record_key
 from dapr_runners.engine._work import Adapter, Json, Produced, Record, Work
 from dapr_runners.engine.errors import PoisonStepError, StepTimeoutError
 from dapr_runners.state import (
@@ -37,6 +37,10 @@ _FAULT_PATIENCE = 20.0
 
 _PLAN_PATIENCE = 2.0
 """Seconds to wait for a record that another process, alive as far as can be seen, has on its way."""
+
+
+_LOOK_EVERY = 0.1
+"""Seconds between two looks of a lane of many steps whether its run was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class Journal:
     async def execute(self, item: Json, io: IO) -> Json:
         """Do ``item``, and as many fused steps after it as the limits allow."""
         deadline = time.monotonic() + (self._limits.seconds or float("inf"))
+        look_at = time.monotonic() + _LOOK_EVERY
         more = self._limits.steps if item["op"] in ("fuse", "begin", "commit") else 1
         if self._limits.seconds is not None:
             more = max(more, 1_000_000)
@@ -83,6 +88,11 @@ class Journal:
                 return outcome
             if item["op"] != "fuse" and self._limits.steps == 1 and self._limits.seconds is None:
                 return outcome
+            # A lane of many steps sees no termination from the workflow: it looks for itself.
+            if time.monotonic() > look_at:
+                look_at = time.monotonic() + _LOOK_EVERY
+                if await io.get(cancelled_key(item["run"])) is not None:
+                    return outcome
             item = following
 
     async def _one(self, work: Work, io: IO) -> Json:
@@ -151,7 +161,9 @@ class Journal:
 
     def _may_tell_early(self, work: Work, record: Record) -> bool:
         one_by_one = self._limits.steps == 1 and self._limits.seconds is None
-        return one_by_one and work.op == "fuse" and _next_fused(work.item, record.outcome) is not None
+        return (
+            one_by_one and work.op == "fuse" and _next_fused(work.item, record.outcome) is not None
+        )
 
     async def _settle(self, work: Work, record: Record, produced: Produced, io: IO) -> Json:
         ours = await self._record(work, record, produced, io)
@@ -253,6 +265,3 @@ def _next_fused(item: Json, outcome: Json) -> Json | None:
         "task": step["id"],
         "name": step["name"],
     }
-
-
-

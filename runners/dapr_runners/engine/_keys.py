@@ -53,3 +53,8 @@ def attempts_key(run: str, key: str) -> str:
 def artifact_prefix(run: str) -> str:
     """State key prefix of the artifacts of ``run``."""
     return f"dr/run/{run}"
+
+
+def cancelled_key(run: str) -> str:
+    """State key that exists once ``run`` was cancelled."""
+    return f"dr/run/{run}/cancelled"

@@ -12,10 +12,13 @@ from typing import Any
 from dapr_runners.engine._bus import Bus, LiveChunk
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import end_key, record_key
+from dapr_runners.engine._live_log import live_key, read_batch
 from dapr_runners.engine._turns import Progress
 from dapr_runners.engine._work import Json, Record
+from dapr_runners.state import Codec
 
 _FIRST_POLL, _LAST_POLL = 0.005, 1.0
+_LIVE_POLL = 0.1
 _STATUS_EVERY = 0.5
 """Seconds between looks at the workflow itself, which may have failed without a recorded end."""
 
@@ -39,12 +42,15 @@ class Reader:
         decode: Callable[[str, bytes, str], Record],
         progress: Callable[[str], Any],
         caught_up: Callable[[], None] = lambda: None,
+        codec: Codec | None = None,
     ) -> None:
         self._run = run
         self._io = io
         self._decode = decode
         self._progress = progress
         self._caught_up = caught_up
+        self._codec = codec  # given when the run has live chunks to look for
+        self._batches: dict[str, int] = {}  # record key -> batches of live chunks read
         self._inbox = io.inbox()
         self._unsubscribe = bus.subscribe(run, self._inbox.put)
         self._expected: dict[str, int] = {"0": 0}  # record key -> chunks given out live
@@ -71,9 +77,8 @@ class Reader:
                 async for event in self._poll():
                     yield event
             elif isinstance(message, LiveChunk):
-                if message.key in self._expected and message.seq == self._expected[message.key]:
-                    self._expected[message.key] += 1
-                    yield Chunk(f"{self._run}/{message.key}.{message.seq}", message.data)
+                for chunk in self._live(message.key, [(message.seq, message.data)]):
+                    yield chunk
             else:
                 async for event in self._accept({message.key: message}):
                     yield event
@@ -90,6 +95,9 @@ class Reader:
                     yield event
 
     async def _poll(self) -> AsyncIterator[Chunk | Record]:
+        for chunk in await self._fetch_live():
+            self._pause = _FIRST_POLL
+            yield chunk
         found = await self._fetch(list(self._expected))
         if found:
             self._pause, self._since_status = _FIRST_POLL, 0.0
@@ -97,7 +105,7 @@ class Reader:
                 yield event
             return
         self._since_status += self._pause
-        self._pause = min(self._pause * 1.5, _LAST_POLL)
+        self._pause = min(self._pause * 1.5, _LAST_POLL if self._codec is None else _LIVE_POLL)
         if self._since_status >= _STATUS_EVERY:
             self._since_status = 0.0
             if await self._progress(self._run) in (Progress.BROKEN, Progress.ENDED):
@@ -106,6 +114,30 @@ class Reader:
                 async for event in self._accept(last):
                     yield event
                 self.broken = not last and self.end is None
+
+    async def _fetch_live(self) -> list[Chunk]:
+        """Live chunks that other processes wrote since."""
+        if self._codec is None:
+            return []
+        asked = {
+            record_key(self._run, live_key(key, self._batches.get(key, 0))): key
+            for key in self._expected
+        }
+        chunks: list[Chunk] = []
+        for at, data in (await self._io.get_many(list(asked))).items():
+            key = asked[at]
+            self._batches[key] = self._batches.get(key, 0) + 1
+            chunks.extend(self._live(key, read_batch(self._codec, at, data)))
+        return chunks
+
+    def _live(self, key: str, numbered: list[tuple[int, bytes]]) -> list[Chunk]:
+        """Those of some chunks of a record to come that are next in its order."""
+        chunks: list[Chunk] = []
+        for seq, data in numbered:
+            if self._expected.get(key) == seq:
+                self._expected[key] += 1
+                chunks.append(Chunk(f"{self._run}/{key}.{seq}", data))
+        return chunks
 
     async def _fetch(self, keys: list[str]) -> dict[str, Record]:
         stored = {record_key(self._run, key): key for key in keys}

@@ -11,11 +11,13 @@ from dapr_runners.engine._journal import Journal, Limits
 from dapr_runners.engine._keys import (
     artifact_prefix,
     attempts_key,
+    cancelled_key,
     end_key,
     record_key,
     safe_name,
     spec_key,
 )
+from dapr_runners.engine._live_log import live_key
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._turns import (
     Claim,
@@ -29,8 +31,8 @@ from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
     RunCancelledError,
     RunFailedError,
-    RunNotFoundError,
     RunnerNotStartedError,
+    RunNotFoundError,
 )
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import Codec, StateStore
@@ -183,10 +185,15 @@ class Runner:
         )
 
     async def _follow(
-        self, io: IO, run: str, caught_up: Callable[[], None] = lambda: None
+        self,
+        io: IO,
+        run: str,
+        caught_up: Callable[[], None] = lambda: None,
+        live: bool = False,
     ) -> AsyncIterator[Chunk | Record]:
         """The events of ``run``; raises when it ended without a result. ``caught_up`` is called
-        after the events that were recorded before."""
+        after the events that were recorded before; ``live`` says that the run has chunks worth
+        looking for before their step is recorded."""
         reader = Reader(
             run,
             self._bus,
@@ -194,6 +201,7 @@ class Runner:
             self._journal.decode,
             lambda r: self._turns.progress(io, r),
             caught_up,
+            self._codec if live else None,
         )
         try:
             async for event in reader.events():
@@ -273,6 +281,9 @@ class Runner:
         return run_in_thread(self._turns.current(BlockingIO(self.store), thread_id))
 
     def _cancel_run(self, run: str) -> None:
+        if self._worker.client.get_workflow_state(run, fetch_payloads=False) is None:
+            raise RunNotFoundError(run_id=run)
+        self.store.create(cancelled_key(run), b"1")
         self._worker.client.terminate_workflow(run)
         self._adapter.forget(run)
 
@@ -286,10 +297,13 @@ class Runner:
     async def _keys_of(self, io: IO, run: str) -> AsyncIterator[str]:
         """State keys of ``run``: the records say what can follow them."""
         yield end_key(run)
+        yield cancelled_key(run)
         reader = Reader(run, self._bus, io, self._journal.decode, lambda _: None)
         async for record in reader.recorded():
             yield record_key(run, record.key)
             yield attempts_key(run, record.key)
+            for batch in range(record.body.get("live", 0)):
+                yield record_key(run, live_key(record.key, batch))
             for artifact in self._artifacts_of(record):
                 yield f"{artifact_prefix(run)}/a/{artifact}"
         yield spec_key(run)
@@ -304,5 +318,3 @@ class Runner:
 
     def _looping(self) -> LoopIO:
         return LoopIO(self.store)
-
-

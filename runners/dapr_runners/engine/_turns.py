@@ -161,9 +161,7 @@ class Turns:
         """How far ``run`` is."""
         if await io.get(end_key(run)) is not None:
             return Progress.ENDED
-        state = await io.call(
-            lambda: self._client().get_workflow_state(run, fetch_payloads=False)
-        )
+        state = await io.call(lambda: self._client().get_workflow_state(run, fetch_payloads=False))
         if state is None:
             return Progress.ABSENT
         match state.runtime_status.name:

@@ -143,9 +143,7 @@ class Adapter(Protocol):
         """Do the item's work."""
         ...
 
-    async def recorded(
-        self, work: Work, record: Record, produced: Produced | None, io: IO
-    ) -> None:
+    async def recorded(self, work: Work, record: Record, produced: Produced | None, io: IO) -> None:
         """``record`` is durable. ``produced`` is what it was made of, or None when the record of
         another attempt counts."""
         ...

@@ -263,7 +263,7 @@ def _host_port(address: str) -> tuple[str, str]:
     return host, port
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def process_worker(address: str) -> Worker:
     """The worker of this process on the sidecar at ``address``."""
     return Worker(address)

@@ -37,7 +37,9 @@ class _Turn:
         self._base: Json = inp["base"]
         self._runner: str = inp["runner"]
         self._lanes: dict[str, Json] = inp.get("lanes") or {}
-        self._todo: list[Json] = inp.get("todo") or [{"op": "begin", "lane": "", "name": "__start__"}]
+        self._todo: list[Json] = inp.get("todo") or [
+            {"op": "begin", "lane": "", "name": "__start__"}
+        ]
         self._arrivals = Arrivals()
         self._pending: dict[int, tuple[Any, str, Json]] = {}
         self._started = 0

@@ -17,6 +17,7 @@ from dapr_runners.engine import (
     Bus,
     Json,
     LiveChunk,
+    LiveLog,
     Produced,
     Record,
     Work,
@@ -46,7 +47,6 @@ from dapr_runners.langgraph._step import (
 from dapr_runners.langgraph.errors import GraphChangedError
 from dapr_runners.state import (
     ArtifactCache,
-
     Codec,
     CorruptRecordError,
     StateStore,
@@ -96,6 +96,7 @@ class GraphAdapter:
         self._saver = saver
         self._retry_after = retry_after
         self._artifact_limit = artifact_limit
+        self._live_log = LiveLog(store, codec)
         self._artifacts = ArtifactCache()
         self._lives = Lives()
         self._lock = threading.Lock()
@@ -203,7 +204,7 @@ class GraphAdapter:
     async def _begin_lane(self, work: Work, scope: Scope, io: IO) -> Produced:
         parent, path = await self._parent(work, scope, io)
         try:
-            with routed(Route(emit=self._emitter(work, []))):
+            with routed(Route(emit=self._emitter(work, [], live=False))):
                 captured = await self._enter(parent, work.item["task"])
             live = self._nested(scope, work, parent, captured, Parking(), path)
             live.up_at = work.item["at"]
@@ -247,7 +248,7 @@ class GraphAdapter:
         n = work.n if n is None else n
         task = live.loop.tasks[result.id]
         if (pause := self._pause(live, task, result.error, work)) is not None:
-            return _retry(pause, result.id, work)
+            return self._again(pause, result.id, work)
         outcome: Json = {"k": "step", "lane": lane, "n": n, "id": result.id, "at": work.key}
         if result.error is not None:
             outcome["raised"] = "interrupt" if isinstance(result.error, GraphBubbleUp) else "error"
@@ -275,8 +276,10 @@ class GraphAdapter:
     async def _drive(self, work: Work, scope: Scope, live: Live, io: IO | None = None) -> Produced:
         """Let ``live`` go on to its next plan or its end."""
         chunks: list[bytes] = []
-        route = Route(emit=self._converting(self_root(live), scope, work, chunks), driven=live.parking)
-        emit = _keep_latest(live) if work.lane else self._emitter(work, chunks)
+        route = Route(
+            emit=self._converting(self_root(live), scope, work, chunks), driven=live.parking
+        )
+        emit = _keep_latest(live) if work.lane else self._emitter(work, chunks, scope.call.is_live)
         node = self._lone_task(live) if work.op == "fuse" else None
         error: BaseException | None = None
         parked = False
@@ -289,7 +292,7 @@ class GraphAdapter:
         if error is not None and node is not None:
             pause = self._pause(live, node, error, work)
             if pause is not None:
-                return _retry(pause, node.id, work)
+                return self._again(pause, node.id, work)
         if parked:
             return self._plan(work, scope, live, chunks, route.box)
         if work.lane:
@@ -399,6 +402,8 @@ class GraphAdapter:
     ) -> Produced:
         outbox = freeze_box(box, parts)
         body["artifacts"] = sorted(parts.used)
+        if scope.call.is_live:
+            body["live"] = self._live_log.end(scope.run, outcome["at"])
         return Produced(
             outcome,
             body,
@@ -407,6 +412,13 @@ class GraphAdapter:
             before_record=lambda: scope.store_artifacts(parts, scope.is_async),
             held=Held(live, parts),
         )
+
+    def _again(self, pause: float, task_id: str, work: Work) -> Produced:
+        """The step failed and is tried again. What it streamed goes unrecorded, as LangGraph's own
+        retries show nothing of a failed attempt."""
+        self._live_log.end(work.run, work.key)
+        attempt = work.attempt + 1
+        return Produced({"k": "retry", "id": task_id, "after": pause, "attempt": attempt})
 
     def _handler_step(self, live: Live, task: Any, result: StepResult, work: Work) -> Json | None:
         error = result.error
@@ -418,7 +430,9 @@ class GraphAdapter:
         handler = make_handler(live.loop, task.id, error)
         return {"id": handler.id, "name": step_name(live.path, handler.name), "of": work.key}
 
-    def _pause(self, live: Live, task: Any, error: BaseException | None, work: Work) -> float | None:
+    def _pause(
+        self, live: Live, task: Any, error: BaseException | None, work: Work
+    ) -> float | None:
         if error is None or isinstance(error, GraphBubbleUp) or work.injected is not None:
             return None
         node = live.graph.nodes.get(task.name)
@@ -470,9 +484,7 @@ class GraphAdapter:
 
     async def _parent(self, work: Work, scope: Scope, io: IO) -> tuple[Live, str]:
         around, n, task_id = split_lane(work.lane)
-        parent = await self._shared(
-            work, scope, io, around, n, work.item["at"], f"{task_id}/begin"
-        )
+        parent = await self._shared(work, scope, io, around, n, work.item["at"], f"{task_id}/begin")
         return parent, step_name(parent.path, parent.loop.tasks[task_id].name)
 
     async def _shared(
@@ -486,9 +498,7 @@ class GraphAdapter:
                 return live
             self._lives.keep(work.run, lane, await self._thawed(work, scope, io, lane, n, at))
 
-    async def _thawed(
-        self, work: Work, scope: Scope, io: IO, lane: str, n: int, at: str
-    ) -> Live:
+    async def _thawed(self, work: Work, scope: Scope, io: IO, lane: str, n: int, at: str) -> Live:
         """A loop thawed from the record ``at``, parked at plan ``n``."""
         record = await self._record(work.run, at, io)
         body = record.body
@@ -578,7 +588,9 @@ class GraphAdapter:
 
     # -- chunks
 
-    def _emitter(self, work: Work, chunks: list[bytes]) -> Callable[[Any], None]:
+    def _emitter(self, work: Work, chunks: list[bytes], live: bool) -> Callable[[Any], None]:
+        """For chunks of an activity: kept for its record, and told at once to who listens.
+        ``live``: to callers in other processes as well."""
         key, run, lock = work.key, work.run, threading.Lock()
 
         def emit(chunk: Any) -> None:
@@ -587,6 +599,8 @@ class GraphAdapter:
                 chunks.append(data)
                 if self._bus.wanted(run):
                     self._bus.publish(run, LiveChunk(key, len(chunks) - 1, data))
+                elif live:
+                    self._live_log.write(run, key, len(chunks) - 1, data)
 
         return emit
 
@@ -594,17 +608,13 @@ class GraphAdapter:
         self, live: Live, scope: Scope, work: Work, chunks: list[bytes]
     ) -> Callable[[Any], None]:
         """For raw items that reach the root's queue from inside a step."""
-        emit = self._emitter(work, chunks)
+        emit = self._emitter(work, chunks, scope.call.is_live)
 
         def convert(item: Any) -> None:
             for chunk in self_root(live).convert(item):
                 emit(chunk)
 
         return convert
-
-
-def _retry(pause: float, task_id: str, work: Work) -> Produced:
-    return Produced({"k": "retry", "id": task_id, "after": pause, "attempt": work.attempt + 1})
 
 
 def self_root(live: Live) -> Live:

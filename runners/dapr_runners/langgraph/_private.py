@@ -9,7 +9,6 @@ from importlib.metadata import version
 from dapr_runners.langgraph.errors import UnsupportedLangGraphError
 
 try:
-    from langgraph.errors import is_invalid_resume
     from langgraph._internal._constants import (
         CONF,
         CONFIG_KEY_CHECKPOINT_ID,
@@ -30,6 +29,7 @@ try:
     from langgraph._internal._runnable import RunnableCallable, RunnableSeq
     from langgraph._internal._typing import MISSING
     from langgraph.checkpoint.serde.types import _DeltaSnapshot as DeltaSnapshot
+    from langgraph.errors import is_invalid_resume
     from langgraph.pregel import main
     from langgraph.pregel._algo import prepare_next_tasks, prepare_node_error_handler_task
     from langgraph.pregel._executor import AsyncBackgroundExecutor, BackgroundExecutor
@@ -40,7 +40,8 @@ try:
         ensure_message_ids,
     )
     from langgraph.pregel._messages import ensure_message_ids
-    from langgraph.pregel._runner import PregelRunner, _panic_or_proceed as panic_or_proceed
+    from langgraph.pregel._runner import PregelRunner
+    from langgraph.pregel._runner import _panic_or_proceed as panic_or_proceed
 except ImportError as error:
     raise UnsupportedLangGraphError(version=version("langgraph"), symbol=str(error)) from error
 

@@ -192,9 +192,9 @@ class DaprWorkflowGraphRunner(Runner):
             before_schedule=lambda run: self._lender.lend(run, extras),
         )
 
-    async def _chunks(self, io: IO, claim: Claim) -> AsyncIterator[Any]:
+    async def _chunks(self, io: IO, claim: Claim, live: bool) -> AsyncIterator[Any]:
         """The stream chunks of a run; raises what it failed with."""
-        async for event in self._follow(io, claim.run):
+        async for event in self._follow(io, claim.run, live=live):
             if isinstance(event, Record):
                 if event.outcome["k"] == "end":
                     await self._turns.delivered(io, claim)
@@ -214,14 +214,14 @@ class DaprWorkflowGraphRunner(Runner):
         io = self._blocking()
         call, extras = self._prepare(input, config, arguments)
         claim = run_in_thread(self._claim(io, call, extras, "sync"))
-        yield from iterate_in_thread(self._chunks(io, claim))
+        yield from iterate_in_thread(self._chunks(io, claim, call.is_live))
 
     async def astream(self, input: Any, config: Any = None, **arguments: Any) -> AsyncIterator[Any]:
         """``Pregel.astream``, as a durable run."""
         io = self._looping()
         call, extras = self._prepare(input, config, arguments)
         claim = await self._claim(io, call, extras, "async")
-        async for chunk in self._chunks(io, claim):
+        async for chunk in self._chunks(io, claim, call.is_live):
             yield chunk
 
     def invoke(self, input: Any, config: Any = None, **arguments: Any) -> Any:
@@ -266,7 +266,7 @@ class DaprWorkflowGraphRunner(Runner):
         spec = await self._spec_of(io, claim.run)
 
         def follow(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
-            return self._follow(io, claim.run, caught_up)
+            return self._follow(io, claim.run, caught_up, call.is_live)
 
         async for event in run_events(follow, self._codec, self.name, claim, spec):
             if event["type"] in ("workflow_completed", "workflow_failed", "workflow_interrupted"):

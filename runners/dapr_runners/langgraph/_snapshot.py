@@ -84,7 +84,9 @@ def freeze(loop: Any, parts: PartWriter) -> Json:
     if getattr(loop, "_resume_loaded_writes", ()):
         frozen["resume_loaded"] = freeze_pending(loop._resume_loaded_writes, parts)
     if getattr(loop, "_exit_command_writes", ()):
-        frozen["exit_command"] = freeze_writes(loop._exit_command_writes, parts, "Command(update=...)")
+        frozen["exit_command"] = freeze_writes(
+            loop._exit_command_writes, parts, "Command(update=...)"
+        )
     written = {
         task.id: freeze_writes(task.writes, parts, f"node {task.name!r}")
         for task in loop.tasks.values()

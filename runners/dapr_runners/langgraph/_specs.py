@@ -10,6 +10,8 @@ _PER_PROCESS = ("callbacks", "store")
 """Config entries that are objects of the caller's process. They act where worker and caller are
 one process (see :class:`Extras`)."""
 
+_LIVE_MODES = frozenset({"messages", "custom", "tools"})
+
 
 @dataclass(slots=True)
 class Extras:
@@ -30,6 +32,12 @@ class Call:
     context: Any
     saver: bool
     """Whether the graph runs with its saver (or ours, when it has none)."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its stream has chunks that a caller wants before their node has ended."""
+        mode = self.arguments.get("stream_mode") or ()
+        return not _LIVE_MODES.isdisjoint([mode] if isinstance(mode, str) else mode)
 
     def pack(self, codec: Codec) -> dict[str, Any]:
         """The call as plain data. Raises UnstorableValueError, naming what cannot be stored."""

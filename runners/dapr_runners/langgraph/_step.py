@@ -17,7 +17,7 @@ from dapr_runners.langgraph._route import Route, current_route, routed
 
 
 class _StepRunner(lg.PregelRunner):
-    """LangGraph's runner for one task: its error is kept, its error handler is a step of its own."""
+    """LangGraph's runner for one task: its error is kept, its handler is a step of its own."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
