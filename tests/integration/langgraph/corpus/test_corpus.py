@@ -1,0 +1,99 @@
+"""Every case gives on a runner what it gives on a plain compiled graph."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.cache.memory import InMemoryCache
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+
+from corpus.case import Case, Services
+from corpus.conftest import Workers
+from corpus.every_case import CASES
+from corpus.marks import MARKS, count_marks
+from corpus.origins import FEATURES, REAL_THREADS
+from corpus.probe import Probe
+from corpus.runners import SAVERS, runner_of
+from dapr_runners.langgraph import DaprWorkflowGraphRunner
+from dapr_runners.sidecar import EmbeddedSidecar
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What can be seen of a case."""
+
+    trace: list[Any]
+    executions: Counter[str]
+
+
+@pytest.fixture(params=list(CASES.values()), ids=list(CASES))
+def case(request: pytest.FixtureRequest) -> Case:
+    return request.param
+
+
+def observe(case: Case, label: str, graph: Any, marks: Path, *, is_async: bool) -> Observed:
+    """Run the script. Its threads have the ``label`` in their names."""
+    before = count_marks(marks, label)
+    probe = Probe(graph, label, is_async=is_async)
+    case.script(probe)
+    return Observed(probe.trace, count_marks(marks, label) - before)
+
+
+def in_memory() -> Services:
+    return Services(InMemorySaver(), InMemoryStore(), InMemoryCache())
+
+
+@pytest.fixture
+def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The marks of what runs in this process."""
+    monkeypatch.setenv(MARKS, str(tmp_path / "marks"))
+    return tmp_path / "marks"
+
+
+@pytest.mark.parametrize("saver", SAVERS)
+def test_in_separate_processes(case: Case, saver: str, workers: Workers, marks: Path) -> None:
+    label = f"{case.name}-{saver}"
+    expected = observe(case, label, case.build(in_memory()), marks, is_async=False)
+    services = workers.services[saver]
+    runner = runner_of(case, saver, services, workers.state, workers.port)
+    runner.connect()
+    try:
+        seen = observe(case, label, runner, workers.marks, is_async=False)
+    finally:
+        runner.shutdown()
+    assert seen == expected
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["blocking", "async"])
+def test_in_one_process(
+    case: Case,
+    is_async: bool,
+    second_sidecar: EmbeddedSidecar,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    label = f"{case.name}-{'async' if is_async else 'blocking'}"
+    plain, durable = tmp_path / "plain", tmp_path / "durable"
+    monkeypatch.setenv(MARKS, str(plain))
+    expected = observe(case, label, case.build(in_memory()), plain, is_async=is_async)
+    monkeypatch.setenv(MARKS, str(durable))
+    graph = case.build(in_memory())
+    runner = DaprWorkflowGraphRunner(graph, name=label, port=second_sidecar.grpc_port)
+    runner.start()
+    try:
+        seen = observe(case, label, runner, durable, is_async=is_async)
+    finally:
+        runner.shutdown()
+        runner.store.close()
+    assert seen == expected
+
+
+def test_no_case_of_the_prototype_is_missing() -> None:
+    assert len(FEATURES) == 61
+    assert len(REAL_THREADS) == 15
+    origins = [*FEATURES.values(), *REAL_THREADS.values()]
+    assert len(set(origins)) == len(origins)
+    assert set(origins) <= CASES.keys()
