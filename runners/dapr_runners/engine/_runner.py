@@ -18,6 +18,7 @@ from dapr_runners.engine._keys import (
     spec_key,
 )
 from dapr_runners.engine._live_log import live_key
+from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._turns import (
     Claim,
@@ -193,7 +194,8 @@ class Runner:
     ) -> AsyncIterator[Chunk | Record]:
         """The events of ``run``; raises when it ended without a result. ``caught_up`` is called
         after the events that were recorded before; ``live`` says that the run has chunks worth
-        looking for before their step is recorded."""
+        looking for before their step is recorded. Waits for a sidecar that goes away."""
+        io = PatientIO(io, self._worker.address)
         reader = Reader(
             run,
             self._bus,
@@ -212,6 +214,10 @@ class Runner:
                 await self._raise_broken(io, run)
         finally:
             reader.close()
+
+    async def _delivered(self, io: IO, claim: Claim) -> None:
+        """The caller of ``claim`` has its result."""
+        await self._turns.delivered(PatientIO(io, self._worker.address), claim)
 
     async def _raise_broken(self, io: IO, run: str) -> None:
         state = await io.call(lambda: self._worker.client.get_workflow_state(run))

@@ -197,7 +197,7 @@ class DaprWorkflowGraphRunner(Runner):
         async for event in self._follow(io, claim.run, live=live):
             if isinstance(event, Record):
                 if event.outcome["k"] == "end":
-                    await self._turns.delivered(io, claim)
+                    await self._delivered(io, claim)
                     self._raise_failure(event)
             else:
                 yield self._codec.decode(event.data, event.id)
@@ -270,7 +270,7 @@ class DaprWorkflowGraphRunner(Runner):
 
         async for event in run_events(follow, self._codec, self.name, claim, spec):
             if event["type"] in ("workflow_completed", "workflow_failed", "workflow_interrupted"):
-                await self._turns.delivered(io, claim)
+                await self._delivered(io, claim)
             yield event
 
 

@@ -22,7 +22,13 @@ from dapr_runners.state.errors import (
     UnauthorizedError,
 )
 
-_UNLIMITED = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
+_OPTIONS = [
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    # A sidecar that restarts is found again at once; by default after up to two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
 _FIRST_WRITE = common_v1.StateOptions(
     concurrency=common_v1.StateOptions.CONCURRENCY_FIRST_WRITE,
     consistency=common_v1.StateOptions.CONSISTENCY_STRONG,
@@ -388,7 +394,7 @@ def _open_channel(address: str) -> grpc.Channel:
     for scheme in ("https://", "grpcs://"):
         if address.startswith(scheme):
             credentials = grpc.ssl_channel_credentials()
-            return grpc.secure_channel(address.removeprefix(scheme), credentials, _UNLIMITED)
+            return grpc.secure_channel(address.removeprefix(scheme), credentials, _OPTIONS)
     for scheme in ("http://", "grpc://"):
         address = address.removeprefix(scheme)
-    return grpc.insecure_channel(address, _UNLIMITED)
+    return grpc.insecure_channel(address, _OPTIONS)

@@ -1,0 +1,88 @@
+"""A caller that waits for a run outlives its sidecar: while that is away, its questions wait."""
+
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+import grpc
+
+from dapr_runners.engine._io import IO, Inbox, Spawned
+from dapr_runners.state import SidecarUnreachableError, StoredValue
+
+T = TypeVar("T")
+
+_PATIENCE = 30.0
+"""Seconds to wait for a sidecar that was there when the call began."""
+
+
+class PatientIO:
+    """Another :class:`IO`, asked again while the sidecar at ``address`` is away. Raises
+    :class:`SidecarUnreachableError` when it stays away.
+
+    A write whose answer got lost is written again: ``create`` and ``replace`` may then say that
+    somebody else was first.
+    """
+
+    def __init__(self, io: IO, address: str) -> None:
+        self._io = io
+        self._address = address
+
+    async def get(self, key: str) -> bytes | None:
+        return await self._insist(lambda: self._io.get(key))
+
+    async def read(self, key: str) -> StoredValue | None:
+        return await self._insist(lambda: self._io.read(key))
+
+    async def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
+        return await self._insist(lambda: self._io.get_many(keys))
+
+    async def create(self, key: str, value: bytes) -> bool:
+        return await self._insist(lambda: self._io.create(key, value))
+
+    async def replace(self, key: str, value: bytes, etag: str) -> bool:
+        return await self._insist(lambda: self._io.replace(key, value, etag))
+
+    async def put_many(self, values: Mapping[str, bytes]) -> None:
+        await self._insist(lambda: self._io.put_many(values))
+
+    async def delete_many(self, keys: Sequence[str]) -> None:
+        await self._insist(lambda: self._io.delete_many(keys))
+
+    async def call(self, function: Callable[[], T]) -> T:
+        return await self._insist(lambda: self._io.call(function))
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Spawned:
+        return self._io.spawn(coroutine)
+
+    async def sleep(self, seconds: float) -> None:
+        await self._io.sleep(seconds)
+
+    def inbox(self) -> Inbox:
+        return self._io.inbox()
+
+    async def _insist(self, ask: Callable[[], Awaitable[T]]) -> T:
+        give_up_at = time.monotonic() + _PATIENCE
+        pause = 0.02
+        while True:
+            try:
+                return await ask()
+            except (SidecarUnreachableError, grpc.RpcError) as error:
+                if not _is_away(error):
+                    raise
+                if time.monotonic() > give_up_at:
+                    raise self._gone(error) from error
+                await self._io.sleep(pause)
+                pause = min(pause * 1.5, 0.5)
+
+    def _gone(self, error: Exception) -> SidecarUnreachableError:
+        if isinstance(error, SidecarUnreachableError):
+            return error
+        call: Any = error
+        return SidecarUnreachableError(address=self._address, detail=call.details() or "")
+
+
+def _is_away(error: Exception) -> bool:
+    if isinstance(error, SidecarUnreachableError):
+        return True
+    call: Any = error
+    return call.code() is grpc.StatusCode.UNAVAILABLE
