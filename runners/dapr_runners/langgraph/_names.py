@@ -13,7 +13,8 @@ START = "__start__"
 
 def step_name(path: str, node: str) -> str:
     """Name of the activity of ``node`` in the (sub)graph at ``path`` (``""`` is the root)."""
-    return f"{path}/{node}" if path else node
+    name = str.__str__(node)  # of an Enum member that is a string, its value
+    return f"{path}/{name}" if path else name
 
 
 def activity_names(graph: Pregel[Any, Any, Any, Any], path: str = "") -> Iterator[str]:

@@ -267,13 +267,14 @@ class ParkingRunner(lg.PregelRunner):
         loop = self.parking.loop
         done: set[Any] = set()
         handled: set[Any] = set()
-        # Their chunks were streamed by the activities that made them.
+        # The activities that made them have streamed their chunks and told that they finished.
         stream, loop.stream = loop.stream, None
+        finished, self.node_finished = self.node_finished, None
         try:
             for result in results:
                 self._apply_one(loop, result, done, handled)
         finally:
-            loop.stream = stream
+            loop.stream, self.node_finished = stream, finished
         return done, handled
 
     def _apply_one(

@@ -40,9 +40,10 @@ class LiveCodec(Codec):
     def __init__(self, strict: Codec, table: LiveTable) -> None:
         self._table = table
         handed_over: Extension[Any] = Extension(
-            type=object, name="suite.live", encode=table.put, decode=table.get
+            type=object, name="live", encode=table.put, decode=table.get, subclasses=True
         )
         super().__init__(strict.allow, extensions=[*strict._extensions, handed_over])
+        self._extensions = strict._extensions  # it comes last: only for what is refused
         self._hand_over = self._encoders.pop(object)
 
     def encode(self, value: object, where: str = "value") -> bytes:
