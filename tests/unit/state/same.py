@@ -36,8 +36,13 @@ def _different(a: Any, b: Any, at: str) -> str | None:
             return f"{at}: maxlen {a.maxlen} != {b.maxlen}"
         return _sequences(list(a), list(b), at) or _attributes(a, b, at)
     if isinstance(a, set | frozenset):
-        pairs = [sorted(members, key=lambda m: (str(type(m)), repr(m))) for members in (a, b)]
-        return _sequences(*pairs, at) or _attributes(a, b, at)
+        unmatched = list(b)
+        for member in a:
+            found = [other for other in unmatched if same(member, other)]
+            if not found:
+                return f"{at}: {member!r} is not in {b!r}"
+            unmatched = [other for other in unmatched if other is not found[0]]
+        return _attributes(a, b, at) if not unmatched else f"{at}: {unmatched!r} is not in {a!r}"
     if isinstance(a, np.ndarray):
         alike = a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
         return None if alike else f"{at}: {a!r} != {b!r}"
