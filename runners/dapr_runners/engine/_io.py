@@ -8,7 +8,15 @@ The engine's activities are coroutines. In a run of mode "sync" they run in a th
 import asyncio
 import queue
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
@@ -98,6 +106,15 @@ class IO(Protocol):
         """Call a function that blocks."""
         ...
 
+    @property
+    def inner(self) -> "IO":
+        """What the framework's adapter works with."""
+        ...
+
+    async def run(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine of the adapter, which works with ``inner``."""
+        ...
+
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> "Spawned":
         """Run a coroutine beside this one."""
         ...
@@ -116,6 +133,13 @@ class BlockingIO:
     ) -> None:
         self._store = store
         self._submit = submit
+
+    @property
+    def inner(self) -> IO:
+        return self
+
+    async def run(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return await start()
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Spawned:
         if self._submit is None:
@@ -159,6 +183,13 @@ class LoopIO:
     def __init__(self, store: StateStore) -> None:
         self._store = store
 
+    @property
+    def inner(self) -> IO:
+        return self
+
+    async def run(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return await start()
+
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Spawned:
         loop = asyncio.get_running_loop()
         return _SpawnedThread(asyncio.run_coroutine_threadsafe(coroutine, loop))
@@ -192,6 +223,28 @@ class LoopIO:
 
     def inbox(self) -> Inbox:
         return _LoopInbox()
+
+
+class StepIO(LoopIO):
+    """For one of many parallel steps of a run of mode "sync": its body runs in a thread, its record
+    is written by the loop, together with those of the others."""
+
+    def __init__(
+        self,
+        store: StateStore,
+        blocking: BlockingIO,
+        in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
+    ) -> None:
+        super().__init__(store)
+        self._blocking = blocking
+        self._in_thread = in_thread
+
+    @property
+    def inner(self) -> IO:
+        return self._blocking
+
+    async def run(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return await self._in_thread(lambda: run_in_thread(start()))
 
 
 def run_in_thread(coroutine: Coroutine[Any, Any, T]) -> T:

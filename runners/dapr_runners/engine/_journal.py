@@ -103,7 +103,7 @@ class Journal:
         hot = self._adapter.is_hot(work) and "step" not in work.item
         record = None if hot else await self._find(work, io)
         if record is not None:
-            await self._adapter.recorded(work, record, None, io)
+            await io.run(lambda: self._adapter.recorded(work, record, None, io.inner))
         elif not hot and "prev" in work.item and not await self._has_plan(work, io):
             return await self._one(Work(_previous(work.item)), io)
         else:
@@ -136,7 +136,7 @@ class Journal:
             work.injected = await self._begin_attempt(work, io)
         token = self._marker.begun(attempts_key(work.run, work.key)) if hot else None
         try:
-            produced = await self._adapter.perform(work, io)
+            produced = await io.run(lambda: self._adapter.perform(work, io.inner))
         finally:
             if token is not None:
                 token.ended = True
@@ -169,7 +169,11 @@ class Journal:
         ours = await self._record(work, record, produced, io)
         if not ours:
             record = await self._must_find(work, io)
-        await self._adapter.recorded(work, record, produced if ours else None, io)
+        settled, made = record, produced if ours else None
+        if ours and not record.outbox:
+            await self._adapter.recorded(work, settled, made, io.inner)
+        else:
+            await io.run(lambda: self._adapter.recorded(work, settled, made, io.inner))
         return await self._recorded(work, record, io)
 
     async def _settle_later(self, work: Work, record: Record, produced: Produced, io: IO) -> None:
@@ -188,7 +192,7 @@ class Journal:
         while True:
             try:
                 if produced.before_record is not None:
-                    await produced.before_record()
+                    await io.run(produced.before_record)
                 return await io.create(record_key(work.run, work.key), data)
             except (SidecarUnreachableError, StateStoreError) as error:
                 # The work is done: running it again because the store blinked would repeat its

@@ -51,6 +51,13 @@ class PatientIO:
     async def call(self, function: Callable[[], T]) -> T:
         return await self._insist(lambda: self._io.call(function))
 
+    @property
+    def inner(self) -> IO:
+        return self
+
+    async def run(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return await self._io.run(start)
+
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Spawned:
         return self._io.spawn(coroutine)
 

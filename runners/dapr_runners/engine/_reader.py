@@ -7,7 +7,7 @@ and live chunks at once; polling, at short and growing intervals, finds what oth
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from dapr_runners.engine._bus import Bus, LiveChunk
 from dapr_runners.engine._io import IO
@@ -19,6 +19,7 @@ from dapr_runners.state import Codec
 
 _FIRST_POLL, _LAST_POLL = 0.005, 1.0
 _LIVE_POLL = 0.1
+_LOCAL_POLL = 0.05
 _STATUS_EVERY = 0.5
 """Seconds between looks at the workflow itself, which may have failed without a recorded end."""
 
@@ -29,6 +30,9 @@ class Chunk:
 
     id: str
     data: bytes
+
+
+Event: TypeAlias = Chunk | Record
 
 
 class Reader:
@@ -64,24 +68,18 @@ class Reader:
         """Stop listening."""
         self._unsubscribe()
 
-    async def events(self) -> AsyncIterator[Chunk | Record]:
-        """Chunks as they come, and each record after its chunks. Ends with the record of the end,
-        or without one when the workflow broke (see :attr:`broken`)."""
+    async def events(self) -> AsyncIterator[list[Event]]:
+        """Chunks as they come, and each record after its chunks, as many at once as there are.
+        Ends with the record of the end, or without one when the workflow broke (see
+        :attr:`broken`)."""
         while self.end is None and (found := await self._fetch(list(self._expected))):
-            async for event in self._accept(found):
-                yield event
+            yield await self._accept(found)
         self._caught_up()
         while self.end is None and not self.broken:
             message = await self._inbox.take(self._pause)
-            if message is None:
-                async for event in self._poll():
-                    yield event
-            elif isinstance(message, LiveChunk):
-                for chunk in self._live(message.key, [(message.seq, message.data)]):
-                    yield chunk
-            else:
-                async for event in self._accept({message.key: message}):
-                    yield event
+            events = await (self._poll() if message is None else self._told(message))
+            if events:
+                yield events
 
     async def recorded(self) -> AsyncIterator[Record]:
         """The records there are right now, without waiting for more."""
@@ -90,30 +88,35 @@ class Reader:
             found = await self._fetch(list(self._expected))
             if not found:
                 return
-            async for event in self._accept(found):
+            for event in await self._accept(found):
                 if isinstance(event, Record):
                     yield event
 
-    async def _poll(self) -> AsyncIterator[Chunk | Record]:
-        for chunk in await self._fetch_live():
-            self._pause = _FIRST_POLL
-            yield chunk
+    async def _told(self, message: Record | LiveChunk) -> list[Event]:
+        """Something happened in this process: no need to ask the store soon."""
+        self._pause = max(self._pause, _LOCAL_POLL)
+        if isinstance(message, LiveChunk):
+            return [*self._live(message.key, [(message.seq, message.data)])]
+        return await self._accept({message.key: message})
+
+    async def _poll(self) -> list[Event]:
+        events: list[Event] = [*await self._fetch_live()]
         found = await self._fetch(list(self._expected))
-        if found:
+        if found or events:
             self._pause, self._since_status = _FIRST_POLL, 0.0
-            async for event in self._accept(found):
-                yield event
-            return
+            return [*events, *await self._accept(found)]
         self._since_status += self._pause
         self._pause = min(self._pause * 1.5, _LAST_POLL if self._codec is None else _LIVE_POLL)
-        if self._since_status >= _STATUS_EVERY:
-            self._since_status = 0.0
-            if await self._progress(self._run) in (Progress.BROKEN, Progress.ENDED):
-                # What was recorded between the poll and the look counts.
-                last = await self._fetch(list(self._expected))
-                async for event in self._accept(last):
-                    yield event
-                self.broken = not last and self.end is None
+        if self._since_status < _STATUS_EVERY:
+            return []
+        self._since_status = 0.0
+        if await self._progress(self._run) not in (Progress.BROKEN, Progress.ENDED):
+            return []
+        # What was recorded between the poll and the look counts.
+        last = await self._fetch(list(self._expected))
+        events = await self._accept(last)
+        self.broken = not last and self.end is None
+        return events
 
     async def _fetch_live(self) -> list[Chunk]:
         """Live chunks that other processes wrote since."""
@@ -150,37 +153,42 @@ class Reader:
                 del records[key]
         return records
 
-    async def _accept(self, records: dict[str, Record]) -> AsyncIterator[Chunk | Record]:
+    async def _accept(self, records: dict[str, Record]) -> list[Event]:
+        """Give out what can be given out in order, now that ``records`` are known."""
         self._early.update(records)
-        while self.end is None:
-            key = next((key for key in self._expected if key in self._early), None)
-            if key is None:
-                return
-            record = self._early.pop(key)
-            async for event in self._drain_steps_before(record):
-                yield event
-            for event in self._give_out(record):
-                yield event
+        events: list[Event] = []
+        ready = [key for key in self._early if key in self._expected]
+        while ready and self.end is None:
+            key = ready.pop(0)
+            record = self._early.pop(key, None)
+            if record is None:
+                continue  # given out as a step before another
+            events += await self._steps_before(record)
+            events += self._give_out(record)
+            if self._early:
+                ready += [key for key in self._early if key in self._expected and key not in ready]
+        return events
 
-    async def _drain_steps_before(self, record: Record) -> AsyncIterator[Chunk | Record]:
+    async def _steps_before(self, record: Record) -> list[Event]:
         """The steps of a superstep come before what follows it, whichever was found first."""
         lane, n = _place(record.key)
         if n is None:
-            return
+            return []
         steps = [key for key in self._expected if key.startswith(f"{lane}{n - 1}:")]
         found = {key: self._early.pop(key) for key in steps if key in self._early}
         missing = [key for key in steps if key not in found]
         if missing:
             found.update(await self._fetch(missing))
+        events: list[Event] = []
         for key in steps:
             if key in found:
-                for event in self._give_out(found[key]):
-                    yield event
+                events += self._give_out(found[key])
             self._expected.pop(key, None)
+        return events
 
-    def _give_out(self, record: Record) -> list[Chunk | Record]:
+    def _give_out(self, record: Record) -> list[Event]:
         given = self._expected.pop(record.key, 0)
-        events: list[Chunk | Record] = [
+        events: list[Event] = [
             Chunk(f"{self._run}/{record.key}.{number}", data)
             for number, data in enumerate(record.chunks)
             if number >= given

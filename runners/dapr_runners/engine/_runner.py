@@ -206,10 +206,11 @@ class Runner:
             self._codec if live else None,
         )
         try:
-            async for event in reader.events():
+            async for events in reader.events():
                 if reader.end is not None:
                     self._worker.seen_to_end(run)
-                yield event
+                for event in events:
+                    yield event
             if reader.end is None:
                 await self._raise_broken(io, run)
         finally:

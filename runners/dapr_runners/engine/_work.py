@@ -26,7 +26,7 @@ of a step planned there, ``3:<task>/0`` the first record of the lane inside it, 
 attempt.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -93,7 +93,7 @@ class Produced:
     body: Json = field(default_factory=dict[str, Any])
     chunks: list[bytes] = field(default_factory=list[bytes])
     outbox: list[Any] = field(default_factory=list[Any])
-    before_record: Callable[[], Awaitable[None]] | None = None
+    before_record: Callable[[], Coroutine[Any, Any, None]] | None = None
     held: Any = None
     """The adapter's own, given back to it once the record is durable."""
 

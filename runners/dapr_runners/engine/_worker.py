@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import grpc
 from dapr.ext import workflow as sdk
 
-from dapr_runners.engine._io import BlockingIO, LoopIO, run_in_thread
+from dapr_runners.engine._io import BlockingIO, LoopIO, StepIO, run_in_thread
 from dapr_runners.engine._journal import Journal
 from dapr_runners.engine._sdk import lift_message_limit
 from dapr_runners.engine._work import Json
@@ -50,13 +50,14 @@ class Worker:
         self._journals: dict[str, Journal] = {}
         self._stores: dict[str, StateStore] = {}
         self._names: dict[str, list[str]] = {}
-        self._served: dict[str, tuple[Journal, BlockingIO, LoopIO]] = {}
+        self._served: dict[str, tuple[Journal, BlockingIO, LoopIO, StepIO]] = {}
         self._registered: set[str] = set()
         self._runtime: sdk.WorkflowRuntime | None = None
         self._client: sdk.DaprWorkflowClient | None = None
         self._users = 0
         self._callers = 0
         self._pool: ThreadPoolExecutor | None = None
+        self._recorders: ThreadPoolExecutor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: deque[str] = deque(maxlen=64)
 
@@ -89,16 +90,19 @@ class Worker:
     def _register_with(self, runtime: sdk.WorkflowRuntime, runner: str) -> None:
         store = self._stores[runner]
         blocking = BlockingIO(store, self.in_background)
-        self._served[runner] = self._journals[runner], blocking, LoopIO(store)
+        stepping = StepIO(store, blocking, self._in_thread)
+        self._served[runner] = self._journals[runner], blocking, LoopIO(store), stepping
 
         # The SDK marks the functions it registers, so each gets fresh ones.
         def workflow(ctx: Any, inp: Any) -> Any:
             return run_workflow(ctx, inp)
 
         async def activity(_ctx: Any, item: Json) -> Json:
-            journal, blocking, looping = self._served[runner]
+            journal, blocking, looping, stepping = self._served[runner]
             if item["mode"] == "async":
                 return await self._on_loop(journal.execute(item, looping))
+            if item["op"] == "step":
+                return await journal.execute(item, stepping)
             return await self._in_thread(lambda: run_in_thread(journal.execute(item, blocking)))
 
         names = {runner, *(f"{runner}/{name}" for name in (*self._names[runner], "__control__"))}
@@ -128,9 +132,9 @@ class Worker:
             return self._loop
 
     def in_background(self, call: Callable[[], Any]) -> "Future[Any]":
-        """Run ``call`` in a thread of the worker."""
-        assert self._pool is not None
-        return self._pool.submit(call)
+        """Run ``call`` in a thread that no step waits in."""
+        assert self._recorders is not None
+        return self._recorders.submit(call)
 
     # -- life
 
@@ -157,6 +161,7 @@ class Worker:
             for runner in self._journals:
                 self._register_with(runtime, runner)
             self._pool = ThreadPoolExecutor(STEP_THREADS, thread_name_prefix="dapr-runners-step")
+            self._recorders = ThreadPoolExecutor(8, thread_name_prefix="dapr-runners-record")
             runtime.start()
             self._runtime = runtime
 
@@ -214,6 +219,7 @@ class Worker:
             runtime, self._runtime = self._runtime, None
             self._served, self._registered = {}, set()
             pool, self._pool = self._pool, None
+            recorders, self._recorders = self._recorders, None
             loop, self._loop = self._loop, None
             client = self._idle_client()
         runtime.shutdown()
@@ -221,8 +227,9 @@ class Worker:
             client.close()
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
-        if pool is not None:
-            pool.shutdown(wait=False)
+        for threads in (pool, recorders):
+            if threads is not None:
+                threads.shutdown(wait=False)
 
     def probe(self) -> None:
         """Ask the sidecar for an instance that does not exist. A worker stream retries in silence

@@ -589,17 +589,19 @@ class GraphAdapter:
     # -- chunks
 
     def _emitter(self, work: Work, chunks: list[bytes], live: bool) -> Callable[[Any], None]:
-        """For chunks of an activity: kept for its record, and told at once to who listens.
-        ``live``: to callers in other processes as well."""
+        """For chunks of an activity: kept for its record, and told at once if ``live``: in this
+        process to who listens, else to callers in other processes."""
         key, run, lock = work.key, work.run, threading.Lock()
 
         def emit(chunk: Any) -> None:
             data = self._codec.encode(chunk, "a stream chunk")
             with lock:
                 chunks.append(data)
+                if not live:
+                    return  # its record follows at once, and a wake-up less is a wake-up less
                 if self._bus.wanted(run):
                     self._bus.publish(run, LiveChunk(key, len(chunks) - 1, data))
-                elif live:
+                else:
                     self._live_log.write(run, key, len(chunks) - 1, data)
 
         return emit

@@ -37,7 +37,6 @@ try:
         AsyncPregelLoop,
         PregelLoop,
         SyncPregelLoop,
-        ensure_message_ids,
     )
     from langgraph.pregel._messages import ensure_message_ids
     from langgraph.pregel._runner import PregelRunner
