@@ -130,6 +130,7 @@ def _options(max_body_size: int) -> list[tuple[str, int]]:
         # daprd's own: a frozen worker is noticed after some 15 seconds.
         ("grpc.keepalive_time_ms", 10_000),
         ("grpc.keepalive_timeout_ms", 5_000),
+        ("grpc.http2.ping_timeout_ms", 5_000),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
