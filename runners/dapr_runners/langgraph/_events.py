@@ -18,10 +18,11 @@ other stream modes
 ==========================  =====================================================================
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any
 
 from dapr_runners.engine import Chunk, Claim, Record
+from dapr_runners.langgraph._views import split
 from dapr_runners.state import Codec, describe_traceback
 
 
@@ -30,12 +31,13 @@ async def run_events(
     codec: Codec,
     graph_name: str,
     claim: Claim,
-    spec: dict[str, Any],
+    arguments: dict[str, Any],
+    shown_modes: Collection[str],
 ) -> AsyncIterator[dict[str, Any]]:
-    """The events of one run; ``follow`` reads its log, and says when it has caught up with it."""
+    """The events of one run, which was started with ``arguments``. ``follow`` reads its log, and
+    says when it has caught up with it. Chunks of ``shown_modes`` are shown."""
     run = claim.run
     common = {"workflow_id": run, "replayed": not claim.started}
-    arguments: Any = codec.decode(spec["arguments"], run)
     yield {
         "type": "workflow_started",
         "id": f"{run}/started",
@@ -46,8 +48,10 @@ async def run_events(
     state = _Outcome()
     async for event in follow(lambda: common.update(replayed=False)):
         if isinstance(event, Chunk):
-            mode, ns, data = _split(codec.decode(event.data, event.id), arguments)
+            mode, ns, data = split(codec.decode(event.data, event.id), arguments)
             state.see(mode, ns, data)
+            if mode not in shown_modes:
+                continue
             shown: dict[str, Any] = {"type": mode, "id": event.id, **common, "data": data}
             if ns:
                 shown["namespace"] = ns
@@ -162,13 +166,3 @@ def _end(record: Record, state: _Outcome, codec: Codec) -> dict[str, Any]:
         "output": state.output,
         "steps": state.steps,
     }
-
-
-def _split(chunk: Any, arguments: dict[str, Any]) -> tuple[str, Any, Any]:
-    """``(mode, namespace, data)`` of a chunk, whatever shape the arguments gave it."""
-    if arguments.get("version") == "v2":
-        return chunk["type"], chunk["ns"], chunk["data"]
-    mode = arguments.get("stream_mode")
-    if arguments.get("subgraphs"):
-        return (chunk[1], chunk[0], chunk[2]) if isinstance(mode, list) else (mode, *chunk)
-    return (chunk[0], (), chunk[1]) if isinstance(mode, list) else (mode, (), chunk)

@@ -163,5 +163,3 @@ class Live:
         self.parking.leaving = True
         with contextlib.suppress(StopAsyncIteration, GeneratorExit):
             await self._stream.aclose()
-
-

@@ -204,7 +204,9 @@ def freeze_box(box: list[Any], parts: PartWriter) -> list[list[Any]]:
         else:
             _, config, writes, task_id, task_path = entry
             where = "a write to the saver"
-            frozen.append([_WRITES, config, freeze_writes(writes, parts, where), task_id, task_path])
+            frozen.append(
+                [_WRITES, config, freeze_writes(writes, parts, where), task_id, task_path]
+            )
     return frozen
 
 

@@ -201,9 +201,7 @@ class ParkedAsyncLoop(_ParkedLoop, lg.AsyncPregelLoop):
         if self.parking.frozen is None:
             return await super().__aenter__()
         thaw(self, *self.parking.frozen)
-        self.submit = await self.stack.enter_async_context(
-            lg.AsyncBackgroundExecutor(self.config)
-        )
+        self.submit = await self.stack.enter_async_context(lg.AsyncBackgroundExecutor(self.config))
         self.stack.push(self._suppress_interrupt)
         return self
 
@@ -277,9 +275,7 @@ class ParkingRunner(lg.PregelRunner):
             loop.stream, self.node_finished = stream, finished
         return done, handled
 
-    def _apply_one(
-        self, loop: Any, result: StepResult, done: set[Any], handled: set[Any]
-    ) -> None:
+    def _apply_one(self, loop: Any, result: StepResult, done: set[Any], handled: set[Any]) -> None:
         if result.handles is not None and result.handled_error is not None:
             make_handler(loop, result.handles, result.handled_error)
         task = loop.tasks[result.id]

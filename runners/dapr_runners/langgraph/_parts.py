@@ -70,4 +70,3 @@ class PartReader:
         """The value behind ``ref``: a new object each time."""
         data = self._artifacts[ref] if isinstance(ref, str) else ref
         return self._codec.decode(data, where)
-

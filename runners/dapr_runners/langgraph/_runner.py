@@ -28,6 +28,7 @@ from dapr_runners.langgraph._retry import StepRetry
 from dapr_runners.langgraph._saver import DaprSaver
 from dapr_runners.langgraph._specs import Call, Extras, split_config
 from dapr_runners.langgraph._types import codec_for
+from dapr_runners.langgraph._views import modes_of, view, with_modes
 from dapr_runners.langgraph.errors import UnsupportedGraphError
 from dapr_runners.state import StateStore
 
@@ -43,6 +44,9 @@ _DEFAULTS: dict[str, Any] = {
     "version": "v1",
 }
 """Arguments of ``Pregel.stream`` that are recorded with a run, and what it has without them."""
+
+_OF_EVERY_RUN = ("updates", "values")
+"""Stream modes that tell what a run of :meth:`run_async` asked, and what came of it."""
 
 
 class DaprWorkflowGraphRunner(Runner):
@@ -192,15 +196,25 @@ class DaprWorkflowGraphRunner(Runner):
             before_schedule=lambda run: self._lender.lend(run, extras),
         )
 
-    async def _chunks(self, io: IO, claim: Claim, live: bool) -> AsyncIterator[Any]:
+    async def _arguments_of(self, io: IO, claim: Claim, call: Call) -> dict[str, Any]:
+        """The arguments of the call that started the run, which may not be ``call``."""
+        if claim.started:
+            return call.arguments
+        spec = await self._spec_of(io, claim.run)
+        return Call.unpack(self._codec, spec, claim.run).arguments
+
+    async def _chunks(self, io: IO, claim: Claim, call: Call) -> AsyncIterator[Any]:
         """The stream chunks of a run; raises what it failed with."""
-        async for event in self._follow(io, claim.run, live=live):
+        recorded = await self._arguments_of(io, claim, call)
+        show = view(claim.run, recorded, call.arguments, self.graph.stream_mode)
+        async for event in self._follow(io, claim.run, live=call.is_live):
             if isinstance(event, Record):
                 if event.outcome["k"] == "end":
                     await self._delivered(io, claim)
                     self._raise_failure(event)
             else:
-                yield self._codec.decode(event.data, event.id)
+                for chunk in show(self._codec.decode(event.data, event.id)):
+                    yield chunk
 
     def _raise_failure(self, end: Record) -> None:
         if (data := end.body.get("error")) is not None:
@@ -214,14 +228,14 @@ class DaprWorkflowGraphRunner(Runner):
         io = self._blocking()
         call, extras = self._prepare(input, config, arguments)
         claim = run_in_thread(self._claim(io, call, extras, "sync"))
-        yield from iterate_in_thread(self._chunks(io, claim, call.is_live))
+        yield from iterate_in_thread(self._chunks(io, claim, call))
 
     async def astream(self, input: Any, config: Any = None, **arguments: Any) -> AsyncIterator[Any]:
         """``Pregel.astream``, as a durable run."""
         io = self._looping()
         call, extras = self._prepare(input, config, arguments)
         claim = await self._claim(io, call, extras, "async")
-        async for chunk in self._chunks(io, claim, call.is_live):
+        async for chunk in self._chunks(io, claim, call):
             yield chunk
 
     def invoke(self, input: Any, config: Any = None, **arguments: Any) -> Any:
@@ -259,16 +273,22 @@ class DaprWorkflowGraphRunner(Runner):
         if thread_id is not None:
             merged["configurable"] = {**(merged.get("configurable") or {}), "thread_id": thread_id}
         io = self._looping()
-        arguments.setdefault("stream_mode", ["updates", "values"])
+        default: str = self.graph.stream_mode
+        if arguments.get("stream_mode") is None:
+            arguments["stream_mode"] = list(_OF_EVERY_RUN)
+        shown_modes = modes_of(arguments, default)
+        arguments = with_modes(arguments, default, _OF_EVERY_RUN)
         call, extras = self._prepare(input, merged, arguments)
         wanted = run_id or workflow_id
         claim = await self._claim(io, call, extras, "async", wanted, multitask_strategy)
-        spec = await self._spec_of(io, claim.run)
+        recorded = await self._arguments_of(io, claim, call)
+        view(claim.run, recorded, call.arguments, default)
 
         def follow(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
             return self._follow(io, claim.run, caught_up, call.is_live)
 
-        async for event in run_events(follow, self._codec, self.name, claim, spec):
+        log = run_events(follow, self._codec, self.name, claim, recorded, shown_modes)
+        async for event in log:
             if event["type"] in ("workflow_completed", "workflow_failed", "workflow_interrupted"):
                 await self._delivered(io, claim)
             yield event

@@ -37,8 +37,8 @@ class GraphChangedError(DaprRunnersError):
 
 @dataclass(eq=False)
 class StreamModeNotRecordedError(DaprRunnersError):
-    """The run {run_id!r} was started with stream modes {recorded}, so what mode {wanted!r} would
-    show was not recorded. Attach with one of the recorded modes."""
+    """The run {run_id!r} was started with {recorded}, so what {wanted} would show was not
+    recorded. Call with the arguments it was started with to attach to it."""
 
     run_id: str
     recorded: str

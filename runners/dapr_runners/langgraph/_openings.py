@@ -1,0 +1,129 @@
+"""Live loops: begun, thawed from a record, or found parked."""
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from dapr_runners.engine import IO, Work, record_key
+from dapr_runners.langgraph._book import Book
+from dapr_runners.langgraph._lanes import split_lane
+from dapr_runners.langgraph._live import Live
+from dapr_runners.langgraph._lives import Lives
+from dapr_runners.langgraph._names import step_name
+from dapr_runners.langgraph._parking import Parking
+from dapr_runners.langgraph._route import Route, routed
+from dapr_runners.langgraph._scope import Scope
+from dapr_runners.langgraph._step import enter_subgraph, enter_subgraph_async, subgraph_of
+from dapr_runners.langgraph.errors import GraphChangedError
+from dapr_runners.state import CorruptRecordError
+
+_NESTED_ARGUMENTS = {"stream_mode": ["updates", "values"]}
+"""What ``Pregel.invoke`` streams, which is how a node calls its subgraph."""
+
+
+class Openings:
+    """Opens the loops of one runner's runs."""
+
+    def __init__(self, runner: str, lives: Lives, book: Book) -> None:
+        self._runner = runner
+        self._lives = lives
+        self._book = book
+
+    def root(self, scope: Scope, work: Work, parking: Parking, input: Any) -> Live:
+        """A loop of the root graph, to begin with ``input`` or from a snapshot."""
+        is_async = work.item["mode"] == "async"
+        parking.record_call = scope.record_call(is_async)
+        live = Live(
+            scope.graph, input, scope.config(), scope.arguments(), parking, is_async=is_async
+        )
+        live.event_loop = asyncio.get_running_loop() if is_async else None
+        return live
+
+    def nested(
+        self, scope: Scope, work: Work, parent: Live, captured: Any, parking: Parking, path: str
+    ) -> Live:
+        """A loop of the subgraph at ``path``, called as ``captured`` says."""
+        node = path.rpartition("/")[2]
+        graph = subgraph_of(parent.graph, node)
+        if graph is None:
+            raise GraphChangedError(run_id=scope.run, runner=self._runner, node=path)
+        parking.record_call = scope.record_call(parent.is_async)
+        live = Live(
+            graph,
+            captured.input,
+            captured.config,
+            {**_NESTED_ARGUMENTS, "output_keys": graph.output_channels},
+            parking,
+            is_async=parent.is_async,
+            nested=True,
+        )
+        live.event_loop = parent.event_loop
+        live.path = path
+        live.parent = parent
+        return live
+
+    async def enter(self, parent: Live, task_id: str) -> Any:
+        """What the subgraph of a task planned in ``parent`` is called with."""
+        if parent.is_async:
+            return await enter_subgraph_async(parent, task_id)
+        return enter_subgraph(parent, task_id)
+
+    async def parent(self, work: Work, scope: Scope, io: IO) -> tuple[Live, str]:
+        """The loop around the item's lane, to be given back, and the path of the subgraph."""
+        around, n, task_id = split_lane(work.lane)
+        parent = await self.shared(work, scope, io, around, n, work.item["at"], f"{task_id}/begin")
+        return parent, step_name(parent.path, parent.loop.tasks[task_id].name)
+
+    async def shared(
+        self, work: Work, scope: Scope, io: IO, lane: str, n: int, at: str, use: str | None = None
+    ) -> Live:
+        """The loop of ``lane`` at plan ``n``, shared with other steps of the plan: to be given back
+        with ``Lives.unshare``."""
+        use = use or work.item["task"]
+        while True:
+            live = self._lives.share(work.run, lane, n, use)
+            if live is not None:
+                return live
+            self._lives.keep(work.run, lane, await self.thawed(work, scope, io, lane, n, at))
+
+    async def thawed(self, work: Work, scope: Scope, io: IO, lane: str, n: int, at: str) -> Live:
+        """A loop thawed from the record ``at``, parked at plan ``n``."""
+        record = await self._book.record(work.run, at, io)
+        body = record.body
+        reader = await scope.reader(body["artifacts"], scope.is_async)
+        parking = Parking(
+            frozen=(body["loop"], reader), run_id=_uuid(body["run_id"]), recall=scope.recall
+        )
+        if not lane:
+            live = self.root(scope, work, parking, None)
+        else:
+            around, up_n, task_id = split_lane(lane)
+            parent = await self.shared(
+                work, scope, io, around, up_n, body["up_at"], f"{task_id}/thaw{n}"
+            )
+            try:
+                path = step_name(parent.path, parent.loop.tasks[task_id].name)
+                with routed(Route(emit=lambda _: None)):
+                    captured = await self.enter(parent, task_id)
+                live = self.nested(scope, work, parent, captured, parking, path)
+            finally:
+                self._lives.unshare(parent)
+            live.latest = reader.get(body["latest"], "the subgraph's values")
+            live.up_at = body["up_at"]
+        live.n = n - 1
+        with routed(Route(emit=lambda _: None, driven=parking)):
+            if not await advance(live, lambda _: None):
+                raise CorruptRecordError(key=record_key(work.run, at), reason="it has no plan")
+        return live
+
+
+async def advance(live: Live, emit: Callable[[Any], None]) -> bool:
+    """Let ``live`` go on to its next plan (True) or its end (False)."""
+    if live.is_async:
+        return await live.advance_async(emit)
+    return live.advance(emit)
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    return None if text == "None" else uuid.UUID(text)

@@ -1,0 +1,70 @@
+"""What a call shows of a run that another call started: its chunks, in this call's own shape."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+from dapr_runners.langgraph.errors import StreamModeNotRecordedError
+
+Arguments: TypeAlias = dict[str, Any]
+
+
+def modes_of(arguments: Arguments, default: str) -> list[str]:
+    """The stream modes a call names; ``default`` is its graph's."""
+    mode = arguments.get("stream_mode")
+    if mode is None:
+        return [default]
+    return [mode] if isinstance(mode, str) else list(mode)
+
+
+def with_modes(arguments: Arguments, default: str, more: Iterable[str]) -> Arguments:
+    """``arguments`` whose stream has the modes ``more`` too."""
+    return {**arguments, "stream_mode": list(dict.fromkeys([*more, *modes_of(arguments, default)]))}
+
+
+def split(chunk: Any, arguments: Arguments, default: str = "values") -> tuple[str, Any, Any]:
+    """``(mode, namespace, data)`` of a chunk, whatever shape the arguments gave it."""
+    if arguments.get("version") == "v2":
+        return chunk["type"], chunk["ns"], chunk["data"]
+    has_mode = isinstance(arguments.get("stream_mode"), list)
+    mode = modes_of(arguments, default)[0]
+    if arguments.get("subgraphs"):
+        return (chunk[1], chunk[0], chunk[2]) if has_mode else (mode, *chunk)
+    return (chunk[0], (), chunk[1]) if has_mode else (mode, (), chunk)
+
+
+def view(
+    run: str, recorded: Arguments, wanted: Arguments, default: str
+) -> Callable[[Any], Iterator[Any]]:
+    """Shows a chunk of ``run``, which was started with the arguments ``recorded``, as a call with
+    the arguments ``wanted`` would. Raises when that was not recorded."""
+    if recorded == wanted:
+        return lambda chunk: iter([chunk])
+    _require_recorded(run, recorded, wanted, default)
+    modes = modes_of(wanted, default)
+
+    def show(chunk: Any) -> Iterator[Any]:
+        mode, ns, data = split(chunk, recorded, default)
+        if mode not in modes or (ns and not wanted.get("subgraphs")):
+            return
+        if wanted.get("version") == "v2":
+            yield chunk
+            return
+        head = [ns] if wanted.get("subgraphs") else []
+        if isinstance(wanted.get("stream_mode"), list):
+            head.append(mode)
+        yield (*head, data) if head else data
+
+    return show
+
+
+def _require_recorded(run: str, recorded: Arguments, wanted: Arguments, default: str) -> None:
+    were, are = modes_of(recorded, default), modes_of(wanted, default)
+    missing: tuple[Any, Any] | None = None
+    if recorded.get("version", "v1") != wanted.get("version", "v1"):
+        missing = f"version={recorded.get('version', 'v1')!r}", f"version={wanted.get('version', 'v1')!r}"
+    elif not set(are) <= set(were):
+        missing = f"stream_mode={were}", f"stream_mode={are}"
+    elif wanted.get("subgraphs") and not recorded.get("subgraphs"):
+        missing = "subgraphs=False", "subgraphs=True"
+    if missing is not None:
+        raise StreamModeNotRecordedError(run_id=run, recorded=missing[0], wanted=missing[1])
