@@ -21,10 +21,10 @@ from dapr_runners.langgraph._parts import PartReader
 from dapr_runners.langgraph._route import Route, routed
 from dapr_runners.langgraph._scope import Scope
 from dapr_runners.langgraph._scopes import Scopes
-from dapr_runners.langgraph._snapshot import make_handler
+from dapr_runners.langgraph._snapshot import freeze_writes, make_handler
 from dapr_runners.langgraph._specs import Extras
 from dapr_runners.langgraph._step import Step, leave_subgraph
-from dapr_runners.state import Codec, StateStore
+from dapr_runners.state import Codec, StateStore, UnstorableValueError
 
 
 class GraphAdapter:
@@ -174,6 +174,8 @@ class GraphAdapter:
         with routed(route):
             try:
                 parked = await advance(live, emit)
+            except UnstorableValueError as raised:
+                error = _of_its_node(raised, node, scope)
             except Exception as raised:
                 error = raised
         if error is not None and node is not None:
@@ -238,6 +240,16 @@ def _keep_latest(live: Live) -> Callable[[Any], None]:
 def _lone_task(live: Live) -> Any:
     plan = live.parking.plan
     return plan[0] if plan and len(plan) == 1 else None
+
+
+def _of_its_node(error: UnstorableValueError, task: Any, scope: Scope) -> UnstorableValueError:
+    """What cannot be stored was found in a stream chunk: say which node wrote it to which key."""
+    if task is not None:
+        try:
+            freeze_writes(task.writes, scope.writer(""), f"node {task.name!r}")
+        except UnstorableValueError as named:
+            return named
+    return error
 
 
 def _must(error: BaseException | None) -> BaseException:
