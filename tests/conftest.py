@@ -10,12 +10,6 @@ import pytest
 from dapr_runners.sidecar import EmbeddedSidecar
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # The SDK's worker never closes its event loop, nor the pair of sockets that loop has.
-    for message in ("unclosed event loop", r"unclosed <socket\.socket fd=\d+, family=1,"):
-        config.addinivalue_line("filterwarnings", f"ignore:{message}:ResourceWarning")
-
-
 @pytest.fixture
 def sidecar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedSidecar]:
     """An embedded sidecar on an empty database, found through the usual variables.
