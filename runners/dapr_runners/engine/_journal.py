@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
+from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
 from dapr_runners.engine._keys import attempts_key, cancelled_key, record_key
 from dapr_runners.engine._work import Adapter, Json, Produced, Record, Work
@@ -70,6 +71,7 @@ class Journal:
         self._limits = limits
         self._marker = Marker(mark_begun)
         self._identity = process_identity()
+        self._in_flight = InFlight()
         self._on_the_way: dict[tuple[str, str], Spawned] = {}
 
     async def execute(self, item: Json, io: IO) -> Json:
@@ -96,6 +98,12 @@ class Journal:
             item = following
 
     async def _one(self, work: Work, io: IO) -> Json:
+        if "step" in work.item:
+            # It gives up a step that may hang: it must not wait for it.
+            return await self._do(work, io)
+        return await self._in_flight.once((work.run, work.key), lambda: self._do(work, io), io)
+
+    async def _do(self, work: Work, io: IO) -> Json:
         for key in (work.item.get("at"), work.key):
             spawned = self._on_the_way.get((work.run, key)) if key is not None else None
             if spawned is not None:
