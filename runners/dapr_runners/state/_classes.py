@@ -39,6 +39,7 @@ BUILTIN_BASES: frozenset[type] = frozenset(
 """The types whose subclasses can be rebuilt."""
 
 _HEAP_TYPE = 1 << 9
+_NATIVE = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
 def name_of(cls: type) -> str:
@@ -58,11 +59,19 @@ def find_class(name: str) -> type | None:
 
 def builtin_base(cls: type) -> type:
     """The type written in C that decides how ``cls`` is made; ``object`` for plain classes."""
-    return next(
-        base
-        for base in cls.__mro__
-        if not base.__flags__ & _HEAP_TYPE
-        or isinstance(vars(base).get("__new__"), types.BuiltinFunctionType)
+    return next(base for base in cls.__mro__ if _is_native(base))
+
+
+def _is_native(cls: type) -> bool:
+    if not cls.__flags__ & _HEAP_TYPE:
+        return True
+    # C code can make heap types too, but not without methods of its own.
+    return any(
+        isinstance(member, _NATIVE)
+        and (
+            getattr(member, "__objclass__", None) is cls or getattr(member, "__self__", None) is cls
+        )
+        for member in vars(cls).values()
     )
 
 

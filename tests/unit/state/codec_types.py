@@ -230,6 +230,7 @@ class Plain:
 
 class Slots:
     __slots__ = ("a", "b")
+    size, find = len, dict.get  # functions written in C, but not of this class
 
     def __init__(self, a: object) -> None:
         self.a = a

@@ -79,7 +79,7 @@ PLAIN: dict[str, Any] = {
     "namespace": types.SimpleNamespace(a=(1,)),
     "mappingproxy": types.MappingProxyType({1: (2,)}),
     "array": array.array("d", [1.5, 2]),
-    "array of text": array.array("u", "ab"),
+    "array of bytes": array.array("b", b"ab"),
     "type": int,
     "types": [ct.Point, collections.OrderedDict, ValueError, type(None), ct.Needy],
 }
