@@ -54,7 +54,7 @@ CASES: dict[str, tuple[Any, str, str]] = {
     "local class": (
         local_class()(a=1),
         "its class is local to a function",
-        "Move Local to module level, then pass allow_types=[test_codec_refusals.Local] to the runner.",
+        "Move Local to module level, then pass allow_types=[test_codec_refusals.Local] to the",
     ),
     "class not allowed": (
         argparse_namespace := __import__("argparse").Namespace(a=1),
