@@ -179,7 +179,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         if instance is None:
             where = "failed to fetch workflow state: " if request.recursive else ""
             await _abort(context, grpc.StatusCode.UNKNOWN, _PURGE + where + _NOT_FOUND)
-        if not request.force:
+        if not (request.force or request.recursive):
             await self._check_stalled(instance, context, _PURGE)
         transaction = Transaction()
         try:

@@ -30,10 +30,14 @@ def test_a_history_over_the_message_size_stalls(
     reaches(client, instance_id, "STALLED")
     # Others are not held up, and the stalled one takes nothing but a forced purge.
     assert run("sequence", 1) == ("COMPLETED", "[0]")
-    for call in (client.raise_workflow_event, client.terminate_workflow, client.purge_workflow):
-        arguments = (instance_id, "go") if call == client.raise_workflow_event else (instance_id,)
+    for call in (
+        lambda: client.raise_workflow_event(instance_id, "go"),
+        lambda: client.pause_workflow(instance_id),
+        lambda: client.terminate_workflow(instance_id),
+        lambda: client.purge_workflow(instance_id, recursive=False),
+    ):
         with pytest.raises(grpc.RpcError, match="actor is stalled"):
-            call(*arguments)
+            call()
 
 
 def test_a_stalled_instance_can_be_purged_by_force(client: DaprWorkflowClient, hub: Any) -> None:
