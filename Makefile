@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 
-.PHONY: demo test lint bench lock clean
+.PHONY: demo test test-dapr-1.18 lint bench lock clean kill-matrix
 
 $(VENV)/.installed: $(LOCK) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -22,11 +22,30 @@ demo: venv
 test: venv
 	$(BIN)/python -m pytest
 
+kill-matrix: venv
+	$(BIN)/python -m pytest -m "" tests/acceptance/kill_matrix
+
+# The other SDK the README names: two wheels, and its 4 MiB limit on messages lifted by us.
+OLD_DAPR := 1.18.3
+OLD_VENV := .venv-dapr-$(OLD_DAPR)
+
+$(OLD_VENV)/.installed: $(LOCK) pyproject.toml
+	$(PYTHON) -m venv $(OLD_VENV)
+	sed -E '/--hash=/d; s/ \\$$//; /^dapr==/d' $(LOCK) > $(OLD_VENV)/lock.txt
+	$(OLD_VENV)/bin/python -m pip install --quiet -r $(OLD_VENV)/lock.txt \
+	  dapr==$(OLD_DAPR) dapr-ext-workflow==$(OLD_DAPR)
+	$(OLD_VENV)/bin/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
+test-dapr-1.18: $(OLD_VENV)/.installed
+	$(OLD_VENV)/bin/python -m pytest tests/integration
+	$(OLD_VENV)/bin/python examples/demo/demo.py
+
 lint: venv
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 
 clean:
-	rm -rf $(VENV) .dapr-runners
+	rm -rf $(VENV) .venv-dapr-* .dapr-runners
 
 bench: venv
 	$(BIN)/python -m benchmarks.langgraph

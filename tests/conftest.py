@@ -4,10 +4,32 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 
 import pytest
+from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.sidecar import EmbeddedSidecar
+
+_SINCE_1_19 = ("get_workflow_history", "iter_workflow_instance_ids", "rerun_workflow_from_event")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # SDK 1.18 is supported and tested too, as far as its client goes.
+    missing = {name for name in _SINCE_1_19 if not hasattr(DaprWorkflowClient, name)}
+    for item in items:
+        if isinstance(item, pytest.Function):
+            lacked = missing.intersection(_names(item.function.__code__))
+            if lacked:
+                item.add_marker(pytest.mark.skip(f"this SDK's client has no {min(lacked)}"))
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """What a function and the functions in it refer to."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
 
 
 @pytest.fixture
