@@ -13,6 +13,7 @@ from dapr_runners.engine._worker import Worker, default_worker, process_worker
 from dapr_runners.engine.errors import (
     ActorStoreMissingError,
     DuplicateRunnerError,
+    InvalidRunIdError,
     PoisonStepError,
     RunActiveError,
     RunCancelledError,
@@ -34,6 +35,7 @@ __all__ = [
     "Chunk",
     "Claim",
     "DuplicateRunnerError",
+    "InvalidRunIdError",
     "Journal",
     "Json",
     "Limits",

@@ -4,6 +4,7 @@ import hashlib
 import re
 
 _SAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def safe_name(name: str) -> str:
@@ -23,6 +24,11 @@ def digest(*parts: str) -> str:
 def run_id(runner: str, thread: str, turn: int) -> str:
     """The id of the ``turn``-th run (from 1) of ``thread``: at most 64 characters, as daprd asks."""
     return f"{safe_name(runner)[:32]}-{digest(runner, thread)}-{turn}"
+
+
+def is_run_id(text: str) -> bool:
+    """Whether every Dapr API takes ``text`` as the id of a workflow."""
+    return _RUN_ID.fullmatch(text) is not None
 
 
 def thread_key(runner: str, thread: str) -> str:

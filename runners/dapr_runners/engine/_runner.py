@@ -12,7 +12,9 @@ from dapr_runners.engine._keys import (
     artifact_prefix,
     attempts_key,
     cancelled_key,
+    digest,
     end_key,
+    is_run_id,
     record_key,
     safe_name,
     spec_key,
@@ -30,6 +32,7 @@ from dapr_runners.engine._turns import (
 from dapr_runners.engine._work import Adapter, Json, Record
 from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
+    InvalidRunIdError,
     RunCancelledError,
     RunFailedError,
     RunnerNotStartedError,
@@ -165,6 +168,9 @@ class Runner:
         before_schedule: Callable[[str], None],
     ) -> Claim:
         self._require_started()
+        if wanted is not None and not is_run_id(wanted):
+            raise InvalidRunIdError(run_id=wanted)
+        fingerprint = digest(self.name, fingerprint)
         packed = pack_spec(self._codec, fingerprint, spec)
         if thread is None:
             run = wanted or f"{safe_name(self.name)[:32]}-{uuid.uuid4().hex[:16]}"

@@ -59,6 +59,7 @@ class Worker:
         self._pool: ThreadPoolExecutor | None = None
         self._recorders: ThreadPoolExecutor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._stream_loop: asyncio.AbstractEventLoop | None = None
         self._ended: deque[str] = deque(maxlen=64)
 
     # -- runners
@@ -98,6 +99,7 @@ class Worker:
             return run_workflow(ctx, inp)
 
         async def activity(_ctx: Any, item: Json) -> Json:
+            self._stream_loop = asyncio.get_running_loop()
             journal, blocking, looping, stepping = self._served[runner]
             if item["mode"] == "async":
                 return await self._on_loop(journal.execute(item, looping))
@@ -126,7 +128,7 @@ class Worker:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 thread = threading.Thread(
-                    target=self._loop.run_forever, name="dapr-runners-loop", daemon=True
+                    target=_serve, args=(self._loop,), name="dapr-runners-loop", daemon=True
                 )
                 thread.start()
             return self._loop
@@ -223,6 +225,7 @@ class Worker:
             loop, self._loop = self._loop, None
             client = self._idle_client()
         runtime.shutdown()
+        self._close_stream_loop()
         if client is not None:
             client.close()
         if loop is not None:
@@ -230,6 +233,12 @@ class Worker:
         for threads in (pool, recorders):
             if threads is not None:
                 threads.shutdown(wait=False)
+
+    def _close_stream_loop(self) -> None:
+        """The SDK leaves the loop it ran the stream on open, with its sockets."""
+        loop, self._stream_loop = self._stream_loop, None
+        if loop is not None and not loop.is_running():
+            loop.close()
 
     def probe(self) -> None:
         """Ask the sidecar for an instance that does not exist. A worker stream retries in silence
@@ -242,6 +251,21 @@ class Worker:
             raise _sidecar_fault(self.address, error) from error
         finally:
             client.close()
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run ``loop`` until it is stopped. Steps that run then are cancelled, and recorded by nobody:
+    they run again elsewhere."""
+    try:
+        loop.run_forever()
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=_SETTLE_SECONDS))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
 
 
 def _sidecar_fault(address: str, error: grpc.RpcError) -> Exception:

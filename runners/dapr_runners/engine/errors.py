@@ -42,8 +42,17 @@ class RunActiveError(DaprRunnersError):
 
 @dataclass(eq=False)
 class RunIdInUseError(DaprRunnersError):
-    """The run id {run_id!r} already names a run with another input, and a run id names one run for
-    ever. Nothing was started. Use a new run id, or the same input to attach to that run."""
+    """The run id {run_id!r} already names a run of another runner or with another input, and a run
+    id names one run for ever. Nothing was started. Use a new run id, or the same input to attach
+    to that run."""
+
+    run_id: str
+
+
+@dataclass(eq=False)
+class InvalidRunIdError(DaprRunnersError, ValueError):
+    """The run id {run_id!r} cannot name a Dapr workflow, so nothing was started. Use 1 to 64
+    letters, digits, '-' and '_'."""
 
     run_id: str
 

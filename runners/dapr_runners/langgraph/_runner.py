@@ -279,7 +279,7 @@ class DaprWorkflowGraphRunner(Runner):
         shown_modes = modes_of(arguments, default)
         arguments = with_modes(arguments, default, _OF_EVERY_RUN)
         call, extras = self._prepare(input, merged, arguments)
-        wanted = run_id or workflow_id
+        wanted = run_id if run_id is not None else workflow_id
         claim = await self._claim(io, call, extras, "async", wanted, multitask_strategy)
         recorded = await self._arguments_of(io, claim, call)
         view(claim.run, recorded, call.arguments, default)
@@ -304,7 +304,7 @@ def _with_thread(config: Any, arguments: dict[str, Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, (set, frozenset)) else value
+    return sorted(value) if isinstance(value, (set, frozenset)) else value
 
 
 __all__ = ["DaprWorkflowGraphRunner", "StepTimeoutError", "digest"]

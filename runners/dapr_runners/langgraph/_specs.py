@@ -10,6 +10,8 @@ _PER_PROCESS = ("callbacks", "store")
 """Config entries that are objects of the caller's process. They act where worker and caller are
 one process (see :class:`Extras`)."""
 
+_DECISIVE = ("interrupt_before", "interrupt_after")
+"""Arguments that decide what a run does."""
 _LIVE_MODES = frozenset({"messages", "custom", "tools"})
 
 
@@ -64,9 +66,10 @@ class Call:
         )
 
     def fingerprint(self, packed: dict[str, Any]) -> str:
-        """Tells this call's input and config from others; stream arguments do not count."""
+        """Tells what this call does from others; what it shows of it does not count."""
         parts = [packed["input"], packed["config"], packed["context"] or b""]
-        return digest(*(part.hex() for part in parts))
+        decisive = [repr(self.arguments.get(name)) for name in _DECISIVE]
+        return digest(*(part.hex() for part in parts), *decisive)
 
 
 def split_config(config: dict[str, Any]) -> tuple[dict[str, Any], Extras]:

@@ -1,7 +1,7 @@
 """What a call shows of a run that another call started: its chunks, in this call's own shape."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from dapr_runners.langgraph.errors import StreamModeNotRecordedError
 
@@ -40,10 +40,12 @@ def view(
     if recorded == wanted:
         return lambda chunk: iter([chunk])
     _require_recorded(run, recorded, wanted, default)
-    modes = modes_of(wanted, default)
+    modes, keys = modes_of(wanted, default), wanted.get("output_keys")
 
     def show(chunk: Any) -> Iterator[Any]:
         mode, ns, data = split(chunk, recorded, default)
+        if mode == "values" and keys is not None:
+            data = _only(data, keys)
         if mode not in modes or (ns and not wanted.get("subgraphs")):
             return
         if wanted.get("version") == "v2":
@@ -57,11 +59,22 @@ def view(
     return show
 
 
+def _only(values: Any, keys: Any) -> Any:
+    """Those of a state's values that a call names, as far as they were recorded."""
+    if not isinstance(values, dict) or isinstance(keys, str):
+        return values
+    kept = {"__interrupt__", *keys}
+    return {key: value for key, value in cast(Arguments, values).items() if key in kept}
+
+
 def _require_recorded(run: str, recorded: Arguments, wanted: Arguments, default: str) -> None:
     were, are = modes_of(recorded, default), modes_of(wanted, default)
     missing: tuple[Any, Any] | None = None
     if recorded.get("version", "v1") != wanted.get("version", "v1"):
-        missing = f"version={recorded.get('version', 'v1')!r}", f"version={wanted.get('version', 'v1')!r}"
+        missing = (
+            f"version={recorded.get('version', 'v1')!r}",
+            f"version={wanted.get('version', 'v1')!r}",
+        )
     elif not set(are) <= set(were):
         missing = f"stream_mode={were}", f"stream_mode={are}"
     elif wanted.get("subgraphs") and not recorded.get("subgraphs"):
