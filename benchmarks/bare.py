@@ -1,5 +1,6 @@
 """The floor: workflows of bare no-op activities, on the same sidecar and in the same worker."""
 
+import time
 import uuid
 from collections.abc import Generator
 from typing import Any
@@ -36,11 +37,12 @@ def _fan(ctx: Any, width: int) -> Generator[Any, Any, int]:
 class Bare:
     """Runs the bare workflows on a worker's own runtime and client."""
 
-    def __init__(self, runtime: Any, client: Any) -> None:
+    def __init__(self, runtime: Any, client: Any, *, polls: bool) -> None:
         runtime.register_activity(_noop, name="bare/noop")
         runtime.register_workflow(_chain, name="bare-chain")
         runtime.register_workflow(_fan, name="bare-fan")
         self._client = client
+        self._polls = polls
 
     def chain(self, steps: int) -> None:
         """``steps`` no-op activities, one after the other."""
@@ -65,5 +67,14 @@ class Bare:
         return self._client.schedule_new_workflow(name, input=inp, instance_id=instance)
 
     def _wait(self, instance: str) -> None:
-        state = self._client.wait_for_workflow_completion(instance, timeout_in_seconds=300)
+        # On daprd the waiting call stalls a second after a fan-out, so there the state is polled.
+        pause = 0.002
+        while self._polls:
+            state = self._client.get_workflow_state(instance, fetch_payloads=False)
+            if state.runtime_status.name not in ("PENDING", "RUNNING"):
+                break
+            time.sleep(pause)
+            pause = min(pause * 1.2, 0.02)
+        else:
+            state = self._client.wait_for_workflow_completion(instance, timeout_in_seconds=300)
         assert state is not None and state.runtime_status.name == "COMPLETED", state

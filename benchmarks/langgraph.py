@@ -64,7 +64,7 @@ def _measure(folder: Path, options: argparse.Namespace) -> list[Bar]:
     for each in (runner, fast, wide, small):
         each.start()
     worker: Any = default_worker()
-    bare = Bare(worker._runtime, worker.client)
+    bare = Bare(worker._runtime, worker.client, polls=options.sidecar == "dapr")
     with SqliteSaver.from_conn_string(str(folder / "plain.db")) as saver:
         bars = [
             *_steps(options, runner, fast, bare, chain(checkpointer=saver)),
@@ -137,7 +137,11 @@ def _age(options: argparse.Namespace) -> list[Bar]:
 
 def _three(options: Any, small: Any) -> list[Bar]:
     times = interleaved(options.rounds, {"three": lambda: small.invoke({"n": 0, "steps": 0})})
-    return [Bar("a run of three trivial nodes", per(times["three"], 1), 50.0, unit=" ms")]
+    value = per(times["three"], 1)
+    if options.sidecar == "dapr":
+        print(f"{'a run of three trivial nodes':<58} {value:8.2f} ms")
+        return []
+    return [Bar("a run of three trivial nodes", value, 50.0, unit=" ms")]
 
 
 def _throughput(options: Any, bare: Bare) -> list[Bar]:
