@@ -164,9 +164,8 @@ def _memory(options: Any, small: Any) -> list[Bar]:
     before = _resident()
     run(options.runs - options.runs // 2)
     after = _resident()
-    print(
-        f"{'resident memory after half / all of ' + str(options.runs):<58} {before:8.1f} / {after:.1f} MiB"
-    )
+    name = f"resident memory after half / all of {options.runs} runs"
+    print(f"{name:<58} {before:8.1f} / {after:.1f} MiB")
     return [
         Bar(f"memory over {options.runs} finished runs, second half to first", after / before, 1.05)
     ]

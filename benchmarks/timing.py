@@ -23,7 +23,8 @@ class Bar:
     def __str__(self) -> str:
         side = ">=" if self.at_least else "<="
         verdict = "met" if self.met else "MISSED"
-        return f"{self.name:<58} {self.value:8.2f}{self.unit} ({side} {self.bar:g}{self.unit}) {verdict}"
+        bar = f"({side} {self.bar:g}{self.unit})"
+        return f"{self.name:<58} {self.value:8.2f}{self.unit} {bar} {verdict}"
 
 
 def interleaved(
