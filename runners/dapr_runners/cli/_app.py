@@ -2,6 +2,7 @@
 
 import typer
 
+from dapr_runners.cli._doctor import doctor
 from dapr_runners.cli._run import run
 
 app = typer.Typer(
@@ -14,6 +15,7 @@ app = typer.Typer(
 app.command(
     "run", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
 )(run)
+app.command("doctor")(doctor)
 
 
 @app.callback()

@@ -1,0 +1,46 @@
+"""``dapr-runners doctor``: what is wrong with a setup, in the order in which it would fail."""
+
+import os
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from dapr_runners.cli._checks import Finding, frameworks, installation, sidecar
+
+_console = Console(highlight=False, soft_wrap=True)
+
+
+def doctor(
+    store_name: Annotated[
+        str, typer.Option("--store-name", help="The state store component of the runners.")
+    ] = "statestore",
+    dapr_grpc_port: Annotated[
+        int | None,
+        typer.Option("--dapr-grpc-port", help="The sidecar's; default: as the variables say."),
+    ] = None,
+) -> None:
+    """Check the installation, and the sidecar that a program started here would find.
+
+    To check one that `dapr run` or `dapr-runners run` starts, run this as its program.
+    """
+    findings = [*installation(), *frameworks()]
+    if all(finding.ok for finding in findings):
+        findings += sidecar(_address(dapr_grpc_port), store_name)
+    for finding in findings:
+        _show(finding)
+    raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)
+
+
+def _address(port: int | None) -> str:
+    from dapr_runners.state import sidecar_address
+
+    if port is not None:
+        return f"{os.environ.get('DAPR_RUNTIME_HOST', '127.0.0.1')}:{port}"
+    return sidecar_address()
+
+
+def _show(finding: Finding) -> None:
+    mark = "[green]ok     [/green]" if finding.ok else "[red]problem[/red]"
+    _console.print(f"{mark}  {finding.subject:<12}  {escape(finding.text)}")
