@@ -3,9 +3,10 @@
 import contextlib
 import itertools
 from collections.abc import Callable
+from typing import cast
 
 import pytest
-from memory_store import Killed, kill
+from memory_store import Killed, MemoryStore, kill
 from saver_cases import config, content, ids, put, saver_on
 from saver_operations import (
     OPERATIONS,
@@ -14,10 +15,15 @@ from saver_operations import (
     delete_thread,
     prepared,
     prune,
+    put_first,
     put_next,
 )
 
 from dapr_runners.langgraph import DaprSaver
+from dapr_runners.langgraph._checkpoints.flow import run
+from dapr_runners.langgraph._checkpoints.keys import Keys
+from dapr_runners.langgraph._checkpoints.threads import all_threads
+from dapr_runners.state import StateStore
 
 
 @pytest.mark.parametrize("redis", [False, True], ids=["sql", "redis"])
@@ -64,6 +70,18 @@ def test_a_killed_deletion_leaves_no_document_behind_once_repeated(
             break
         operation(saver_on(store))
         assert without_random(set(store.values)) == without_random(set(untouched.values))
+
+
+def test_a_thread_whose_first_put_was_killed_is_deleted_without_a_trace() -> None:
+    for at in itertools.count(1):
+        store = MemoryStore()
+        store.interrupt(at, kill)
+        with contextlib.suppress(Killed):
+            put_first(saver_on(store))
+        if not store.interrupted:
+            break
+        saver_on(store).delete_thread("new")
+        assert run(cast(StateStore, store), all_threads(Keys("checkpoints"))) == []
 
 
 def without_random(keys: set[str]) -> set[str]:

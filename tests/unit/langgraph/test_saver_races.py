@@ -4,6 +4,7 @@ all its work between two calls of the other."""
 import functools
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from langgraph.checkpoint.base import CheckpointTuple
@@ -15,16 +16,21 @@ from saver_operations import (
     THREADS,
     copy_thread,
     delete_for_runs,
+    delete_thread,
     prepared,
+    prune,
+    put_next,
 )
 
 from dapr_runners.langgraph import DaprSaver
 
+NAMESPACES = ("", "sub:1", "sub:2")
 Content = dict[tuple[str, str], list[CheckpointTuple]]
 
 
 def put_other(saver: DaprSaver) -> None:
-    put(saver, "t", "c7", "c3", kept=LARGE, unchanged={"kept": "1"}, n=7)
+    run = {"run_id": "run1"}
+    put(saver, "t", "c7", "c3", metadata=run, kept=LARGE, unchanged={"kept": "1"}, n=7)
 
 
 def put_below(saver: DaprSaver) -> None:
@@ -95,8 +101,55 @@ def everything(store: MemoryStore) -> Content:
         configurable = each.config["configurable"]
         place = (configurable["thread_id"], configurable["checkpoint_ns"])
         seen.setdefault(place, []).append(each)
+    for thread, namespace in itertools.product(THREADS, NAMESPACES):
+        latest = saver.get_tuple(config(thread, namespace=namespace))
+        assert latest == next(iter(saver.list(config(thread, namespace=namespace))), None)
+        assert (thread, namespace) in seen or latest is None
     listed = sorted(str(each.config) for each in saver.list(None))
     assert listed == sorted(str(each.config) for found in seen.values() for each in found)
     saver.delete_for_runs(["run0", "run1", "run9"])
     assert not any("run_id" in each.metadata for each in content(saver, *THREADS))
     return seen
+
+
+def latest(saver: DaprSaver) -> list[Any]:
+    found = saver.get_tuple(config("t"))
+    return [found] if found else []
+
+
+def named(saver: DaprSaver) -> list[Any]:
+    found = saver.get_tuple(config("t", "c2"))
+    return [found] if found else []
+
+
+def listed(saver: DaprSaver) -> list[Any]:
+    return list(saver.list(config("t")))
+
+
+def history(saver: DaprSaver) -> list[Any]:
+    return [saver.get_delta_channel_history(config=config("t"), channels=["n", "kept"])]
+
+
+@pytest.mark.parametrize("redis", [False, True], ids=["sql", "redis"])
+@pytest.mark.parametrize("change", [delete_thread, delete_for_runs, prune, put_next])
+@pytest.mark.parametrize("read", [latest, named, listed, history])
+def test_a_reader_sees_what_was_or_what_is(
+    read: Callable[[DaprSaver], list[Any]], change: Callable[[DaprSaver], None], redis: bool
+) -> None:
+    store = prepared(redis)
+    before = read(saver_on(store))
+    change(saver_on(store))
+    after = read(saver_on(store))
+    for at in itertools.count(1):
+        store = prepared(redis)
+        store.interrupt(at, functools.partial(meet, change, store))
+        seen = read(saver_on(store))
+        if not store.interrupted:
+            break
+        if read is listed:
+            # A list is read bit by bit: what is removed meanwhile may or may not be in it.
+            assert all(each in before or each in after for each in seen)
+        elif read is history:
+            assert seen[0].keys() == before[0].keys()
+        else:
+            assert seen in (before, after, [])

@@ -11,7 +11,7 @@ from dapr_runners.langgraph._checkpoints.flow import (
 )
 from dapr_runners.langgraph._checkpoints.keys import Scope
 from dapr_runners.langgraph._checkpoints.list import scopes_of
-from dapr_runners.langgraph._checkpoints.log import Entry, decode_head, read_log
+from dapr_runners.langgraph._checkpoints.log import Entry, decode_head, read_log, removed_since
 from dapr_runners.langgraph._checkpoints.put import add_entries
 from dapr_runners.langgraph._checkpoints.record import decode
 from dapr_runners.langgraph._checkpoints.values import StoredForm, part_keys
@@ -37,22 +37,26 @@ def _copy_all(scope: Scope, other: Scope) -> Flow[list[Entry]]:
     for pause in attempts(scope.index):
         _, head, entries = yield from read_log(scope.index)
         current = list({entry[0]: entry for entry in entries}.values())
-        missing: list[str] = []
-        for start in range(0, len(current), _BATCH):
-            ids = [entry[0] for entry in current[start : start + _BATCH]]
-            missing += yield from _copy_documents(scope, other, ids)
-        now = decode_head(scope.index, (yield from read(scope.index)))
-        if now.sweeps == head.sweeps:
-            if missing:
-                raise CorruptRecordError(key=missing[0], reason="it is missing")
-            return current
-        # Checkpoints were removed, perhaps before their documents were copied.
+        try:
+            for start in range(0, len(current), _BATCH):
+                ids = [entry[0] for entry in current[start : start + _BATCH]]
+                yield from _copy_documents(scope, other, ids)
+        except CorruptRecordError:
+            if not (yield from removed_since(scope.index, head)):
+                raise
+        else:
+            if not (yield from removed_since(scope.index, head)):
+                return current
         yield from pause
     return []
 
 
-def _copy_documents(scope: Scope, other: Scope, checkpoint_ids: list[str]) -> Flow[list[str]]:
-    """Copy the documents of some checkpoints, and return the keys of those that are missing."""
+def _copy_documents(scope: Scope, other: Scope, checkpoint_ids: list[str]) -> Flow[None]:
+    """Copy the documents of some checkpoints.
+
+    Raises:
+        CorruptRecordError: a document is missing or damaged.
+    """
     keys = [scope.checkpoint(checkpoint_id) for checkpoint_id in checkpoint_ids]
     records = yield from get_many(keys)
     writes = yield from get_many([scope.writes(checkpoint_id) for checkpoint_id in checkpoint_ids])
@@ -66,11 +70,13 @@ def _copy_documents(scope: Scope, other: Scope, checkpoint_ids: list[str]) -> Fl
         forms += written
     further += dict.fromkeys(part for form in forms for part in part_keys(scope, form))
     documents = records | (yield from get_many(further))
+    for key in (*keys, *further):
+        if key not in documents:
+            raise CorruptRecordError(key=key, reason="it is missing")
     yield from put_many({_moved(key, scope, other): documents[key] for key in documents})
     for key, document in writes.items():
         # Created rather than put: on Redis only what was created refuses to be created again.
         yield from write_if_unchanged(_moved(key, scope, other), document, None)
-    return [key for key in (*keys, *further) if key not in documents]
 
 
 def _moved(key: str, scope: Scope, other: Scope) -> str:

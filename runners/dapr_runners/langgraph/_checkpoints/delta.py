@@ -10,16 +10,16 @@ from dapr_runners.langgraph._checkpoints.context import Context
 from dapr_runners.langgraph._checkpoints.cursor import Cursor
 from dapr_runners.langgraph._checkpoints.flow import Flow, get_many, read
 from dapr_runners.langgraph._checkpoints.keys import Scope
-from dapr_runners.langgraph._checkpoints.log import Head, decode_head
+from dapr_runners.langgraph._checkpoints.log import Head, decode_head, removed_since
 from dapr_runners.langgraph._checkpoints.tuples import (
     Fetched,
     fetch,
-    is_listed,
     missing_checkpoint,
     scope_of,
 )
 from dapr_runners.langgraph._checkpoints.values import StoredForm, part_keys, restore
 from dapr_runners.langgraph._checkpoints.writes import Write
+from dapr_runners.state import CorruptRecordError
 
 _BATCH = 32
 """The most ancestors read at once."""
@@ -39,34 +39,33 @@ def delta_history(
     """For each of ``channels``, the writes on the way from an ancestor of the checkpoint that has
     the channel's value, and that value."""
     scope = scope_of(context, config)
-    found = {channel: _Found() for channel in channels}
-    if channels:
+    while True:
         head = decode_head(scope.index, (yield from read(scope.index)))
+        found = {channel: _Found() for channel in channels}
         target = str(get_checkpoint_id(config) or head.latest)
-        yield from _walk(scope, Ancestors(scope, head, target), found)
-    return (yield from _load(context, scope, found))
+        try:
+            yield from _walk(scope, Ancestors(scope, head, target), found)
+            return (yield from _load(context, scope, found))
+        except CorruptRecordError:
+            if not (yield from removed_since(scope.index, head)):
+                raise
 
 
 def _walk(scope: Scope, ancestors: "Ancestors", found: dict[str, _Found]) -> Flow[None]:
     batch = 1
-    while True:
+    while not all(channel.seed for channel in found.values()):
         ids = yield from ancestors.next(batch)
-        batch = min(2 * batch, _BATCH)
-        records = yield from fetch([(scope, checkpoint_id) for checkpoint_id in ids])
-        for each, checkpoint_id in zip(records, ids, strict=False):
-            if each.record.id != checkpoint_id:
-                break
-            _collect(each, found)
-            if all(channel.seed for channel in found.values()):
-                return
-        if len(records) < len(ids):
-            existing = {each.record.id for each in records}
-            missing = next(each for each in ids if each not in existing)
-            if (yield from is_listed(scope, missing)):
-                raise missing_checkpoint(scope, missing)
-            return
         if not ids:
             return
+        batch = min(2 * batch, _BATCH)
+        fetched = {
+            each.record.id: each
+            for each in (yield from fetch([(scope, checkpoint_id) for checkpoint_id in ids]))
+        }
+        for checkpoint_id in ids:
+            if checkpoint_id not in fetched:
+                raise missing_checkpoint(scope, checkpoint_id)
+            _collect(fetched[checkpoint_id], found)
 
 
 def _collect(each: Fetched, found: dict[str, _Found]) -> None:

@@ -159,6 +159,12 @@ def read_log(key: str) -> Flow[tuple[StoredValue | None, Head, list[Entry]]]:
             raise missing_page(key)
 
 
+def removed_since(key: str, head: Head) -> Flow[bool]:
+    """Whether entries were removed from the log ``key`` since ``head`` was read."""
+    now = decode_head(key, (yield from read(key)))
+    return now.sweeps != head.sweeps
+
+
 def missing_page(key: str) -> CorruptRecordError:
     """The error for a page that the head of ``key`` names and nobody has."""
     return CorruptRecordError(key=key, reason="a page it names is missing")

@@ -75,7 +75,11 @@ def _get_latest(context: Context, scope: Scope) -> Flow[CheckpointTuple | None]:
 
 
 def fetch(wanted: Sequence[tuple[Scope, str]]) -> Flow[list[Fetched]]:
-    """The documents of those checkpoints that exist, in the order asked for."""
+    """The documents of those checkpoints that exist, in the order asked for.
+
+    Raises:
+        CorruptRecordError: a document is damaged, and not because it is being removed.
+    """
     keys = [scope.checkpoint(checkpoint_id) for scope, checkpoint_id in wanted]
     keys += [scope.writes(checkpoint_id) for scope, checkpoint_id in wanted]
     documents = yield from get_many(keys)
@@ -83,15 +87,24 @@ def fetch(wanted: Sequence[tuple[Scope, str]]) -> Flow[list[Fetched]]:
     for scope, checkpoint_id in wanted:
         key = scope.checkpoint(checkpoint_id)
         if key in documents:
-            record = decode(key, documents[key])
             writes_key = scope.writes(checkpoint_id)
-            writes = yield from decode_writes(writes_key, documents.get(writes_key))
-            fetched.append(Fetched(scope, record, writes))
+            try:
+                record = decode(key, documents[key])
+                writes = yield from decode_writes(writes_key, documents.get(writes_key))
+            except CorruptRecordError:
+                if (yield from is_listed(scope, checkpoint_id)):
+                    raise
+            else:
+                fetched.append(Fetched(scope, record, writes))
     return fetched
 
 
 def load_all(context: Context, found: Sequence[Fetched]) -> Flow[list[CheckpointTuple]]:
-    """The tuples of fetched checkpoints, without those that are being removed meanwhile."""
+    """The tuples of fetched checkpoints, without those that are being removed meanwhile.
+
+    Raises:
+        CorruptRecordError: a document is missing or damaged, and not because it is being removed.
+    """
     parts = yield from get_many(list({key: None for each in found for key in each.part_keys()}))
     loaded: list[CheckpointTuple] = []
     for each in found:

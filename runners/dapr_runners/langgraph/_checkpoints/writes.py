@@ -12,16 +12,17 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from dapr_runners.langgraph._checkpoints.context import Context
-from dapr_runners.langgraph._checkpoints.flow import Flow, attempts, put_many, read
+from dapr_runners.langgraph._checkpoints.flow import Flow, attempts, get_many, put_many, read
 from dapr_runners.langgraph._checkpoints.keys import Scope, page_key
 from dapr_runners.langgraph._checkpoints.log import (
     EMPTY,
     Entry,
     decode_head,
     decode_head_document,
+    decode_page,
     extend,
+    missing_page,
     read_entries,
-    read_log,
     write_head,
 )
 from dapr_runners.langgraph._checkpoints.values import (
@@ -95,22 +96,32 @@ def _append(context: Context, key: str, entries: list[Entry]) -> Flow[None]:
 
 
 def decode_writes(key: str, document: bytes | None) -> Flow[list[Write]]:
-    """The pending writes in the log ``key`` of which ``document`` is the head, in order."""
+    """The pending writes in the log ``key`` of which ``document`` is the head, in order.
+
+    Raises:
+        CorruptRecordError: a document is missing or damaged.
+    """
     if document is None:
         return []
     entries = yield from read_entries(key, decode_head_document(key, document))
     if entries is None:
-        _, _, entries = yield from read_log(key)
+        raise missing_page(key)
     return sorted(_fold(entries), key=lambda write: write.order)
 
 
 def documents_of_writes(key: str, document: bytes) -> Flow[tuple[list[str], list[StoredForm]]]:
-    """The pages of the log ``key`` of which ``document`` is the head, and all stored values."""
+    """The pages of the log ``key`` of which ``document`` is the head, and the stored values in it
+    and in those pages that exist.
+
+    Raises:
+        CorruptRecordError: a document is damaged.
+    """
     head = decode_head_document(key, document)
-    entries = yield from read_entries(key, head)
-    if entries is None:
-        _, head, entries = yield from read_log(key)
-    return [page_key(key, page) for page in head.pages], [entry[4] for entry in entries]
+    pages = [page_key(key, page) for page in head.pages]
+    entries = list(head.entries)
+    for page, content in (yield from get_many(pages)).items():
+        entries += decode_page(page, content).entries
+    return pages, [entry[4] for entry in entries]
 
 
 def _fold(entries: Iterable[Entry]) -> Iterable[Write]:
