@@ -7,6 +7,7 @@ seen. The bus takes away the wait where caller and worker share a process.
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from dapr_runners.engine._work import Record
 
@@ -20,7 +21,13 @@ class LiveChunk:
     data: bytes
 
 
-Listener = Callable[[Record | LiveChunk], None]
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The run was cancelled: nothing more comes."""
+
+
+Message: TypeAlias = Record | LiveChunk | Cancelled
+Listener = Callable[[Message], None]
 
 
 class Bus:
@@ -49,7 +56,7 @@ class Bus:
         """Whether anybody in this process listens to ``run``."""
         return run in self._listeners
 
-    def publish(self, run: str, message: Record | LiveChunk) -> None:
+    def publish(self, run: str, message: Message) -> None:
         """Hand ``message`` to the listeners of ``run``."""
         if run in self._listeners:
             with self._lock:

@@ -20,7 +20,7 @@ from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
-from dapr_runners.engine._keys import attempts_key, cancelled_key, record_key
+from dapr_runners.engine._keys import CANCELLED, attempts_key, end_key, record_key, spec_key
 from dapr_runners.engine._work import Adapter, Json, Produced, Record, Work
 from dapr_runners.engine.errors import PoisonStepError, StepTimeoutError
 from dapr_runners.state import (
@@ -36,6 +36,9 @@ _FAULT_PATIENCE = 20.0
 """Seconds a step that is done goes on trying to record itself while the store is away."""
 
 
+_UNNOTICED = 0.01
+"""Seconds of work after which it is looked whether the run was cancelled meanwhile. What takes less
+is recorded before the thread's next turn can begin."""
 _PLAN_PATIENCE = 2.0
 """Seconds to wait for a record that another process, alive as far as can be seen, has on its way."""
 
@@ -93,7 +96,7 @@ class Journal:
             # A lane of many steps sees no termination from the workflow: it looks for itself.
             if time.monotonic() > look_at:
                 look_at = time.monotonic() + _LOOK_EVERY
-                if await io.get(cancelled_key(item["run"])) is not None:
+                if await self._is_off(item["run"], io):
                     return outcome
             item = following
 
@@ -120,10 +123,17 @@ class Journal:
 
     async def _recorded(self, work: Work, record: Record, io: IO) -> Json:
         if record.outcome["k"] == "end":
-            await io.create(record_key(work.run, "end"), record.key.encode())
             self._adapter.forget(work.run)
+            at = end_key(work.run)
+            if not await io.create(at, record.key.encode()) and await io.get(at) == CANCELLED:
+                return record.outcome
         self._bus.publish(work.run, record)
         return record.outcome
+
+    async def _is_off(self, run: str, io: IO) -> bool:
+        """Whether ``run`` was cancelled or purged, so that no result counts any more."""
+        found = await io.get_many([end_key(run), spec_key(run)])
+        return found.get(end_key(run)) == CANCELLED or spec_key(run) not in found
 
     async def _has_plan(self, work: Work, io: IO) -> bool:
         """Whether the record of the plan is there, waiting for it while its maker may live."""
@@ -142,12 +152,17 @@ class Journal:
             )
         elif work.op in ("fuse", "step") and not hot:
             work.injected = await self._begin_attempt(work, io)
+        began = time.monotonic()
         token = self._marker.begun(attempts_key(work.run, work.key)) if hot else None
         try:
             produced = await io.run(lambda: self._adapter.perform(work, io.inner))
         finally:
             if token is not None:
                 token.ended = True
+        if time.monotonic() - began > _UNNOTICED and await self._is_off(work.run, io):
+            # Its checkpoints must not come after those of the next turn of its thread.
+            self._adapter.forget(work.run)
+            return produced.outcome
         record = Record(
             work.key,
             produced.outcome,

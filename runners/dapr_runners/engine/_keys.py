@@ -3,6 +3,7 @@
 import hashlib
 import re
 
+CANCELLED = b"cancelled"
 _SAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -47,7 +48,8 @@ def spec_key(run: str) -> str:
 
 
 def end_key(run: str) -> str:
-    """State key that holds the record key of the end of ``run``."""
+    """State key that says how ``run`` ended, first writer wins: the record key of its end, or
+    :data:`CANCELLED`."""
     return f"dr/run/{run}/end"
 
 
@@ -59,8 +61,3 @@ def attempts_key(run: str, key: str) -> str:
 def artifact_prefix(run: str) -> str:
     """State key prefix of the artifacts of ``run``."""
     return f"dr/run/{run}"
-
-
-def cancelled_key(run: str) -> str:
-    """State key that exists once ``run`` was cancelled."""
-    return f"dr/run/{run}/cancelled"

@@ -5,13 +5,14 @@ reader knows which keys to ask for. Where worker and caller share a process the 
 and live chunks at once; polling, at short and growing intervals, finds what other processes wrote.
 """
 
+import itertools
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dapr_runners.engine._bus import Bus, LiveChunk
+from dapr_runners.engine._bus import Bus, Cancelled, LiveChunk, Message
 from dapr_runners.engine._io import IO
-from dapr_runners.engine._keys import end_key, record_key
+from dapr_runners.engine._keys import CANCELLED, end_key, record_key
 from dapr_runners.engine._live_log import live_key, read_batch
 from dapr_runners.engine._turns import Progress
 from dapr_runners.engine._work import Json, Record
@@ -82,18 +83,34 @@ class Reader:
                 yield events
 
     async def recorded(self) -> AsyncIterator[Record]:
-        """The records there are right now, without waiting for more."""
+        """The records there are right now, in any order: also those of steps that the run went on
+        without. :attr:`keys` has the keys of those there are not, too."""
         self.close()
-        while self.end is None:
-            found = await self._fetch(list(self._expected))
-            if not found:
-                return
-            for event in await self._accept(found):
-                if isinstance(event, Record):
-                    yield event
+        seen: set[str] = set()
+        while wanted := [key for key in self._expected if key not in seen]:
+            seen.update(wanted)
+            for record in (await self._stored(wanted)).values():
+                self._expect_after(record)
+                yield record
 
-    async def _told(self, message: Record | LiveChunk) -> list[Event]:
+    @property
+    def keys(self) -> list[str]:
+        """Keys of the records that are expected."""
+        return list(self._expected)
+
+    async def live_batches(self, key: str) -> AsyncIterator[str]:
+        """Record keys of the live chunks there are for ``key``."""
+        for number in itertools.count():
+            found = live_key(key, number)
+            if await self._io.get(record_key(self._run, found)) is None:
+                return
+            yield found
+
+    async def _told(self, message: Message) -> list[Event]:
         """Something happened in this process: no need to ask the store soon."""
+        if isinstance(message, Cancelled):
+            self.broken = True
+            return []
         self._pause = max(self._pause, _LOCAL_POLL)
         if isinstance(message, LiveChunk):
             return [*self._live(message.key, [(message.seq, message.data)])]
@@ -142,12 +159,15 @@ class Reader:
                 chunks.append(Chunk(f"{self._run}/{key}.{seq}", data))
         return chunks
 
-    async def _fetch(self, keys: list[str]) -> dict[str, Record]:
+    async def _stored(self, keys: list[str]) -> dict[str, Record]:
         stored = {record_key(self._run, key): key for key in keys}
         found = await self._io.get_many(list(stored))
-        records = {stored[at]: self._decode(stored[at], data, at) for at, data in found.items()}
+        return {stored[at]: self._decode(stored[at], data, at) for at, data in found.items()}
+
+    async def _fetch(self, keys: list[str]) -> dict[str, Record]:
+        records = await self._stored(keys)
         ends = [key for key, record in records.items() if record.outcome["k"] == "end"]
-        if ends and await self._io.get(end_key(self._run)) is None:
+        if ends and await self._io.get(end_key(self._run)) in (None, CANCELLED):
             # The run has ended once all it did has happened: checkpoints are still being sent.
             for key in ends:
                 del records[key]

@@ -5,13 +5,13 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar
 
-from dapr_runners.engine._bus import Bus
+from dapr_runners.engine._bus import Bus, Cancelled
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, run_in_thread
 from dapr_runners.engine._journal import Journal, Limits
 from dapr_runners.engine._keys import (
+    CANCELLED,
     artifact_prefix,
     attempts_key,
-    cancelled_key,
     digest,
     end_key,
     is_run_id,
@@ -19,7 +19,6 @@ from dapr_runners.engine._keys import (
     safe_name,
     spec_key,
 )
-from dapr_runners.engine._live_log import live_key
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._turns import (
@@ -36,12 +35,15 @@ from dapr_runners.engine.errors import (
     RunCancelledError,
     RunFailedError,
     RunnerNotStartedError,
+    RunNotEndedError,
     RunNotFoundError,
 )
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import Codec, StateStore
 
 logger = logging.getLogger("dapr_runners")
+_PURGE_PATIENCE = 2.0
+"""Seconds: the longest pause while the workflow of a run that has ended is about to end too."""
 T = TypeVar("T")
 
 
@@ -171,14 +173,13 @@ class Runner:
         if wanted is not None and not is_run_id(wanted):
             raise InvalidRunIdError(run_id=wanted)
         fingerprint = digest(self.name, fingerprint)
-        packed = pack_spec(self._codec, fingerprint, spec)
+        if thread is None and wanted is not None:
+            thread = f"run:{wanted}"
+        packed = pack_spec(self._codec, fingerprint, {**spec, "thread": thread})
         if thread is None:
-            run = wanted or f"{safe_name(self.name)[:32]}-{uuid.uuid4().hex[:16]}"
-            if wanted is not None:
-                thread = f"run:{wanted}"
-            else:
-                before_schedule(run)
-                return await self._turns.start_unthreaded(io, run=run, spec=packed, mode=mode)
+            run = f"{safe_name(self.name)[:32]}-{uuid.uuid4().hex[:16]}"
+            before_schedule(run)
+            return await self._turns.start_unthreaded(io, run=run, spec=packed, mode=mode)
         return await self._turns.claim(
             io,
             thread=thread,
@@ -228,6 +229,8 @@ class Runner:
 
     async def _raise_broken(self, io: IO, run: str) -> None:
         state = await io.call(lambda: self._worker.client.get_workflow_state(run))
+        if await io.get(end_key(run)) == CANCELLED:
+            raise RunCancelledError(run_id=run)
         if state is None:
             raise RunNotFoundError(run_id=run)
         if state.runtime_status.name in ("TERMINATED", "CANCELED"):
@@ -272,14 +275,16 @@ class Runner:
 
     def cancel(self, run_id: str | None = None, *, thread_id: str | None = None) -> None:
         """Cancel a run, by its id or as the newest of a thread. What is recorded stays recorded; a
-        step that runs right now runs to its end, and its result is ignored."""
+        step that runs right now runs to its end, and its result is ignored. A run that has ended
+        is left as it is."""
         self._cancel_run(self._resolve(run_id, thread_id))
 
     terminate_workflow = cancel
 
     def purge(self, run_id: str | None = None, *, thread_id: str | None = None) -> None:
         """Delete everything recorded for a finished run: its workflow, its records, its
-        artifacts. The run id then names nothing. Raises when it is still active."""
+        artifacts. The run id then names nothing. The checkpoints of its thread stay: they are the
+        saver's. Raises when the run is still active."""
         run = self._resolve(run_id, thread_id)
         io = BlockingIO(self.store)
         run_in_thread(self._purge(io, run))
@@ -294,31 +299,57 @@ class Runner:
         return run_in_thread(self._turns.current(BlockingIO(self.store), thread_id))
 
     def _cancel_run(self, run: str) -> None:
-        if self._worker.client.get_workflow_state(run, fetch_payloads=False) is None:
+        state = self._worker.client.get_workflow_state(run, fetch_payloads=False)
+        if state is None:
             raise RunNotFoundError(run_id=run)
-        self.store.create(cancelled_key(run), b"1")
+        at = end_key(run)
+        if not self.store.create(at, CANCELLED) and self.store.get(at) != CANCELLED:
+            return
         self._worker.client.terminate_workflow(run)
+        self._bus.publish(run, Cancelled())
         self._adapter.forget(run)
 
     async def _purge(self, io: IO, run: str) -> None:
-        if self._worker.client.get_workflow_state(run, fetch_payloads=False) is not None:
-            self._worker.client.purge_workflow(run)
+        spec = await io.get(spec_key(run))
+        if not await self._purge_workflow(io, run) and spec is None:
+            raise RunNotFoundError(run_id=run)
         self._adapter.forget(run)
-        keys = [key async for key in self._keys_of(io, run)]
-        await io.delete_many(keys)
+        thread = None if spec is None else unpack_spec(self._codec, spec, run).get("thread")
+        if thread is not None:
+            await self._turns.purged(io, thread, run)
+        await io.delete_many([key async for key in self._keys_of(io, run)])
+
+    async def _purge_workflow(self, io: IO, run: str) -> bool:
+        """Purge the workflow of ``run``; whether there was one."""
+        client = self._worker.client
+        pause = 0.005
+        while True:
+            state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
+            if state is None:
+                return False
+            if state.runtime_status.name in ("COMPLETED", "FAILED", "TERMINATED", "CANCELED"):
+                await io.call(lambda: client.purge_workflow(run))
+                return True
+            if await io.get(end_key(run)) is None or pause > _PURGE_PATIENCE:
+                raise RunNotEndedError(run_id=run)
+            # Its end is recorded, or it is cancelled: the workflow is about to end.
+            await io.sleep(pause)
+            pause *= 1.5
 
     async def _keys_of(self, io: IO, run: str) -> AsyncIterator[str]:
         """State keys of ``run``: the records say what can follow them."""
-        yield end_key(run)
-        yield cancelled_key(run)
         reader = Reader(run, self._bus, io, self._journal.decode, lambda _: None)
         async for record in reader.recorded():
             yield record_key(run, record.key)
-            yield attempts_key(run, record.key)
-            for batch in range(record.body.get("live", 0)):
-                yield record_key(run, live_key(record.key, batch))
+            for call in record.body.get("calls", ()):
+                yield record_key(run, call)
             for artifact in self._artifacts_of(record):
                 yield f"{artifact_prefix(run)}/a/{artifact}"
+        for key in reader.keys:
+            yield attempts_key(run, key)
+            async for live in reader.live_batches(key):
+                yield record_key(run, live)
+        yield end_key(run)
         yield spec_key(run)
 
     def _artifacts_of(self, record: Record) -> Iterable[str]:

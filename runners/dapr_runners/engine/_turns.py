@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, cast
 from dapr.ext import workflow as sdk
 
 from dapr_runners.engine._io import IO
-from dapr_runners.engine._keys import end_key, run_id, spec_key, thread_key
+from dapr_runners.engine._keys import CANCELLED, end_key, run_id, spec_key, thread_key
 from dapr_runners.engine._work import Json
 from dapr_runners.engine.errors import RunActiveError, RunIdInUseError, RunNotFoundError
 from dapr_runners.state import Codec, CorruptRecordError
@@ -94,7 +94,8 @@ class Turns:
             if pointer is not None:
                 same = pointer.fingerprint == fingerprint and wanted in (None, pointer.run)
                 progress = await self.progress(io, pointer.run)
-                if progress in (Progress.ABSENT, Progress.ACTIVE):
+                purged = progress is Progress.ABSENT and pointer.delivered
+                if progress in (Progress.ABSENT, Progress.ACTIVE) and not purged:
                     if progress is Progress.ABSENT:
                         await self._ensure_scheduled(io, pointer.run, pointer.spec, mode)
                     if same:
@@ -159,8 +160,8 @@ class Turns:
 
     async def progress(self, io: IO, run: str) -> Progress:
         """How far ``run`` is."""
-        if await io.get(end_key(run)) is not None:
-            return Progress.ENDED
+        if (end := await io.get(end_key(run))) is not None:
+            return Progress.BROKEN if end == CANCELLED else Progress.ENDED
         state = await io.call(lambda: self._client().get_workflow_state(run, fetch_payloads=False))
         if state is None:
             return Progress.ABSENT
@@ -195,6 +196,17 @@ class Turns:
             if pointer.run != claim.run or pointer.delivered:
                 return
             if await io.replace(key, self._pack(replace(pointer, delivered=True)), stored.etag):
+                return
+
+    async def purged(self, io: IO, thread: str, run: str) -> None:
+        """``run`` of ``thread`` is about to be deleted. Its turn has been, and is forgotten."""
+        key = thread_key(self._runner, thread)
+        while (stored := await io.read(key)) is not None:
+            pointer = self._pointer(key, stored.value)
+            if pointer.run != run:
+                return
+            gone = replace(pointer, fingerprint="", spec=b"", delivered=True)
+            if await io.replace(key, self._pack(gone), stored.etag):
                 return
 
     def _pack(self, pointer: Pointer) -> bytes:

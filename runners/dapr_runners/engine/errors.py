@@ -66,6 +66,14 @@ class RunNotFoundError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class RunNotEndedError(DaprRunnersError):
+    """The run {run_id!r} is still active, so nothing of it was deleted. Wait for its end, or cancel
+    it first."""
+
+    run_id: str
+
+
+@dataclass(eq=False)
 class RunCancelledError(DaprRunnersError):
     """The run {run_id!r} was cancelled before it ended, so it has no result. Steps recorded until
     then stay recorded."""

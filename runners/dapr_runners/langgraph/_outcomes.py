@@ -169,6 +169,8 @@ class Outcomes:
     ) -> Produced:
         outbox = freeze_box(box, parts)
         body["artifacts"] = sorted(parts.used)
+        if calls := scope.take_calls():
+            body["calls"] = calls
         if scope.call.is_live:
             body["live"] = self._live_log.end(scope.run, outcome["at"])
         return Produced(

@@ -32,6 +32,8 @@ class Scope:
     artifact_limit: int
     before: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """By lane, the hashes of the larger values in its last record."""
+    calls: list[str] = field(default_factory=list[str])
+    """Record keys of @task calls that no step's record names yet."""
 
     @property
     def saver(self) -> BaseCheckpointSaver[Any] | None:
@@ -95,7 +97,7 @@ class Scope:
 
         def record(task_id: str, writes: list[tuple[str, Any]]) -> None:
             data = self.codec.encode([list(w) for w in writes], f"the result of task {task_id}")
-            key = record_key(self.run, f"call/{task_id}")
+            key = self._call_key(task_id)
             if is_async:
                 # On the event loop: sent, not waited for. Lost only if the process dies now, and
                 # then the call is one that was in flight.
@@ -105,9 +107,19 @@ class Scope:
 
         return record
 
+    def _call_key(self, task_id: str) -> str:
+        key = f"call/{task_id}"
+        self.calls.append(key)
+        return record_key(self.run, key)
+
+    def take_calls(self) -> list[str]:
+        """Record keys of the @task calls since it was last asked."""
+        calls, self.calls = self.calls, []
+        return sorted(set(calls))
+
     def recall(self, task_id: str) -> list[tuple[str, Any]] | None:
         """The recorded writes of a @task call."""
-        key = record_key(self.run, f"call/{task_id}")
+        key = self._call_key(task_id)
         data = self.store.get(key)
         if data is None:
             return None
