@@ -76,7 +76,7 @@ class AllowList:
 
     @classmethod
     def of(
-        cls, *roots: object, modules: Iterable[str] = (), extra: Iterable[type] = ()
+        cls, *roots: object, modules: Iterable[str] = (), extra: Iterable[object] = ()
     ) -> "AllowList":
         """An allow-list drawn from what a program says it stores.
 
@@ -85,12 +85,16 @@ class AllowList:
         however deep, are allowed, and so are their subclasses.
         ``modules``: names of modules, all of whose classes of those kinds are allowed once the
         program has imported the module; ``"package.*"`` covers a package and what is in it.
-        ``extra``: more classes, of any kind: of a plain class, the attributes are kept.
+        ``extra``: more classes, of any kind: of a plain class, the attributes are kept. Type hints
+        are taken as ``roots`` are.
         """
         extra = tuple(extra)
+        for name in extra:
+            if isinstance(name, str):
+                raise TypeError(f"A class is needed where the string {name!r} is: import it.")
         names = frozenset(modules)
         return cls()._with(
-            (*classes_in((*roots, *extra)), *extra),
+            (*classes_in((*roots, *extra)), *(item for item in extra if isinstance(item, type))),
             frozenset(name for name in names if not name.endswith(".*")),
             tuple(sorted(name[:-1] for name in names if name.endswith(".*"))),
         )

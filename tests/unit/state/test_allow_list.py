@@ -136,6 +136,12 @@ def test_classes_given_are_allowed_whatever_they_are() -> None:
     assert codec.decode(codec.encode(argparse.Namespace(a=1))) == argparse.Namespace(a=1)
 
 
+def test_what_is_given_may_be_a_type_hint_but_not_a_name() -> None:
+    assert AllowList.of(extra=[list[ct.Point] | None]).allows(ct.Point)
+    with pytest.raises(TypeError, match=r"the string 'codec_types\.Point' is: import it"):
+        AllowList.of(extra=["codec_types.Point"])
+
+
 def test_lists_merge() -> None:
     merged = AllowList.of(ct.Zoo) | AllowList.of(extra=[ct.Plain], modules=["langchain_core.*"])
 

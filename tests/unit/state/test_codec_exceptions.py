@@ -173,6 +173,15 @@ def test_what_cannot_be_stored_becomes_a_marked_text() -> None:
     assert back.itself.startswith("<not stored: ValueError('kept', <unlocked")
 
 
+def test_a_part_that_cannot_be_stored_does_not_harm_what_comes_after() -> None:
+    error = ValueError(ct.Point(1, [threading.Lock()]), {1: 2})
+
+    assert through(error).args[1] == {1: 2}
+    with pytest.raises(UnstorableValueError) as caught:
+        CODEC.encode([error, {"a": ct.Frozen(threading.Lock())}], "state")
+    assert caught.value.where == "state[1]['a'].a"
+
+
 def test_a_member_that_cannot_be_stored_is_left_out() -> None:
     back = through(AttributeError("m", name="n", obj=threading.Lock()))
 

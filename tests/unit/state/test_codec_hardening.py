@@ -140,8 +140,12 @@ def test_nesting_without_end_is_corrupt() -> None:
     body = b"\xc0"
     for _ in range(2000):
         body = ormsgpack.packb(ormsgpack.Ext(5, b"\x91" + body))
-    for nested in (body, b"\x91" * 5000 + b"\xc0", b"\x81\xa1a" * 5000 + b"\xc0"):
-        with pytest.raises(CorruptRecordError):
+    for nested, why in (
+        (body, "it nests objects more than 100 levels deep"),
+        (b"\x91" * 5000 + b"\xc0", "Recursion limit reached"),
+        (b"\x81\xa1a" * 5000 + b"\xc0", "Recursion limit reached"),
+    ):
+        with pytest.raises(CorruptRecordError, match=why):
             CODEC.decode(with_checksum(nested))
 
 
