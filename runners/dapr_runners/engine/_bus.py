@@ -38,7 +38,7 @@ class Bus:
         self._listeners: dict[str, list[Listener]] = {}
 
     def subscribe(self, run: str, listener: Listener) -> Callable[[], None]:
-        """Call ``listener`` (from any thread) for each message of ``run``; returns the end of it."""
+        """Call ``listener`` (from any thread) for each message of ``run``; returns its end."""
         with self._lock:
             self._listeners.setdefault(run, []).append(listener)
 

@@ -18,9 +18,7 @@ class InFlight:
     def __init__(self) -> None:
         self._outcomes: dict[tuple[str, str], Future[Json]] = {}
 
-    async def once(
-        self, key: tuple[str, str], do: Callable[[], Awaitable[Json]], io: IO
-    ) -> Json:
+    async def once(self, key: tuple[str, str], do: Callable[[], Awaitable[Json]], io: IO) -> Json:
         """The outcome of ``do``, or of the same that is being done already."""
         ours: Future[Json] = Future()
         first = self._outcomes.setdefault(key, ours)

@@ -29,8 +29,8 @@ class Inbox(Protocol):
     """Messages put from any thread, taken by one reader."""
 
     def put(self, message: Any) -> None: ...
-    async def take(self, timeout: float) -> Any:
-        """The next message, or None after ``timeout`` seconds."""
+    async def take(self, seconds: float) -> Any:
+        """The next message, or None after ``seconds``."""
         ...
 
 
@@ -65,9 +65,9 @@ class _ThreadInbox:
     def put(self, message: Any) -> None:
         self._queue.put(message)
 
-    async def take(self, timeout: float) -> Any:
+    async def take(self, seconds: float) -> Any:
         try:
-            return self._queue.get(timeout=timeout)
+            return self._queue.get(timeout=seconds)
         except queue.Empty:
             return None
 
@@ -82,11 +82,11 @@ class _LoopInbox:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._queue.put_nowait, message)
 
-    async def take(self, timeout: float) -> Any:
+    async def take(self, seconds: float) -> Any:
         if not self._queue.empty():
             return self._queue.get_nowait()
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 return await self._queue.get()
         except TimeoutError:
             return None

@@ -21,8 +21,9 @@ from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
 from dapr_runners.engine._keys import CANCELLED, attempts_key, end_key, record_key, spec_key
+from dapr_runners.engine._poison import PoisonGuard
 from dapr_runners.engine._work import Adapter, Json, Produced, Record, Work
-from dapr_runners.engine.errors import PoisonStepError, StepTimeoutError
+from dapr_runners.engine.errors import StepTimeoutError
 from dapr_runners.state import (
     Codec,
     CorruptRecordError,
@@ -40,7 +41,7 @@ _UNNOTICED = 0.01
 """Seconds of work after which it is looked whether the run was cancelled meanwhile. What takes less
 is recorded before the thread's next turn can begin."""
 _PLAN_PATIENCE = 2.0
-"""Seconds to wait for a record that another process, alive as far as can be seen, has on its way."""
+"""Seconds to wait for a record that another process, alive as far as is seen, has on its way."""
 
 
 _LOOK_EVERY = 0.1
@@ -74,6 +75,7 @@ class Journal:
         self._limits = limits
         self._marker = Marker(mark_begun)
         self._identity = process_identity()
+        self._guard = PoisonGuard(limits.attempts, self._identity, self._planner_of)
         self._in_flight = InFlight()
         self._on_the_way: dict[tuple[str, str], Spawned] = {}
 
@@ -150,15 +152,19 @@ class Journal:
             work.injected = StepTimeoutError(
                 run_id=work.run, step=work.step_name, seconds=work.item["limit"]
             )
-        elif work.op in ("fuse", "step") and not hot:
-            work.injected = await self._begin_attempt(work, io)
+        elif not hot:
+            work.injected = await self._guard.admit(work, io)
         began = time.monotonic()
         token = self._marker.begun(attempts_key(work.run, work.key)) if hot else None
         try:
             produced = await io.run(lambda: self._adapter.perform(work, io.inner))
+        except Exception:
+            await self._guard.came_back(work, io)
+            raise
         finally:
             if token is not None:
                 token.ended = True
+            self._guard.left(work)
         if time.monotonic() - began > _UNNOTICED and await self._is_off(work.run, io):
             # Its checkpoints must not come after those of the next turn of its thread.
             self._adapter.forget(work.run)
@@ -246,27 +252,11 @@ class Journal:
             raise CorruptRecordError(key=stored_under, reason="it is not a record")
         return Record.unpack(key, cast(Json, plain))
 
-    async def _begin_attempt(self, work: Work, io: IO) -> BaseException | None:
-        """Count this attempt; an error when the step has begun too often without coming back."""
-        key = attempts_key(work.run, work.key)
-        counted = await io.get(key)
-        begun = int(counted) if counted else await self._begun_hot(work, io)
-        if begun >= self._limits.attempts:
-            return PoisonStepError(run_id=work.run, step=work.step_name, attempts=begun)
-        work.begun = begun + 1
-        await io.put_many({key: str(work.begun).encode()})
-        return None
-
-    async def _begun_hot(self, work: Work, io: IO) -> int:
-        """1 if the process that planned this step went on with it and is gone, else 0."""
-        if work.attempt > 1:
-            return 0
+    async def _planner_of(self, work: Work, io: IO) -> str | None:
+        """The process that planned the step."""
         key = record_key(work.run, work.item["at"])
         data = await io.get(key)
-        if data is None:
-            return 0
-        planner = self.decode(work.item["at"], data, key).planner
-        return int(planner != self._identity and is_dead(planner))
+        return None if data is None else self.decode(work.item["at"], data, key).planner
 
 
 def _previous(item: Json) -> Json:

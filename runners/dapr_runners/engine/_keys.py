@@ -23,7 +23,7 @@ def digest(*parts: str) -> str:
 
 
 def run_id(runner: str, thread: str, turn: int) -> str:
-    """The id of the ``turn``-th run (from 1) of ``thread``: at most 64 characters, as daprd asks."""
+    """The id of the ``turn``-th run (from 1) of ``thread``: at most 64 characters, for daprd."""
     return f"{safe_name(runner)[:32]}-{digest(runner, thread)}-{turn}"
 
 

@@ -173,13 +173,17 @@ class Runner:
         if wanted is not None and not is_run_id(wanted):
             raise InvalidRunIdError(run_id=wanted)
         fingerprint = digest(self.name, fingerprint)
-        if thread is None and wanted is not None:
-            thread = f"run:{wanted}"
         packed = pack_spec(self._codec, fingerprint, {**spec, "thread": thread})
         if thread is None:
-            run = f"{safe_name(self.name)[:32]}-{uuid.uuid4().hex[:16]}"
-            before_schedule(run)
-            return await self._turns.start_unthreaded(io, run=run, spec=packed, mode=mode)
+            run = wanted or f"{safe_name(self.name)[:32]}-{uuid.uuid4().hex[:16]}"
+            return await self._turns.start_unthreaded(
+                io,
+                run=run,
+                fingerprint=fingerprint,
+                spec=packed,
+                mode=mode,
+                before_schedule=before_schedule,
+            )
         return await self._turns.claim(
             io,
             thread=thread,

@@ -5,6 +5,9 @@ parallel steps would pay N ``when_any`` over what is left, on every replay: quad
 cubic work a fan-out. :class:`Arrivals` is a composite that costs the same for each arrival.
 """
 
+# The SDK's private side is only partly typed.
+# pyright: reportMissingTypeArgument=false, reportUnknownMemberType=false
+
 from collections import deque
 from collections.abc import Callable
 from typing import Any, cast

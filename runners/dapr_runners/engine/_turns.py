@@ -89,7 +89,7 @@ class Turns:
             if wanted is not None and (old := await io.get(spec_key(wanted))) is not None:
                 if _fingerprint_of(self._codec, old, wanted) != fingerprint:
                     raise RunIdInUseError(run_id=wanted)
-                await self._ensure_scheduled(io, wanted, old, mode)
+                await self._ensure_scheduled(io, wanted, fingerprint, old, mode)
                 return Claim(wanted, thread, started=False)
             if pointer is not None:
                 same = pointer.fingerprint == fingerprint and wanted in (None, pointer.run)
@@ -97,7 +97,9 @@ class Turns:
                 purged = progress is Progress.ABSENT and pointer.delivered
                 if progress in (Progress.ABSENT, Progress.ACTIVE) and not purged:
                     if progress is Progress.ABSENT:
-                        await self._ensure_scheduled(io, pointer.run, pointer.spec, mode)
+                        await self._ensure_scheduled(
+                            io, pointer.run, pointer.fingerprint, pointer.spec, mode
+                        )
                     if same:
                         return Claim(pointer.run, thread, started=False)
                     await self._make_way(io, pointer, thread, strategy, cancel)
@@ -113,14 +115,28 @@ class Turns:
                 else await io.replace(key, packed, stored.etag)
             )
             if won:
-                before_schedule(run)
-                await self._ensure_scheduled(io, run, spec, mode)
+                await self._ensure_scheduled(io, run, fingerprint, spec, mode, before_schedule)
                 return Claim(run, thread, started=True)
 
-    async def start_unthreaded(self, io: IO, *, run: str, spec: bytes, mode: str) -> Claim:
-        """Start a run that belongs to no thread."""
-        await self._ensure_scheduled(io, run, spec, mode)
-        return Claim(run, None, started=True)
+    async def start_unthreaded(
+        self,
+        io: IO,
+        *,
+        run: str,
+        fingerprint: str,
+        spec: bytes,
+        mode: str,
+        before_schedule: Callable[[str], None],
+    ) -> Claim:
+        """Start a run that belongs to no thread, or attach to it."""
+        started = await self._ensure_scheduled(io, run, fingerprint, spec, mode, before_schedule)
+        return Claim(run, None, started)
+
+    async def _require_same(self, io: IO, run: str, fingerprint: str) -> None:
+        """Raise when ``run`` was started by another call than one with this ``fingerprint``."""
+        stored = await io.get(spec_key(run))
+        if stored is not None and _fingerprint_of(self._codec, stored, run) != fingerprint:
+            raise RunIdInUseError(run_id=run)
 
     async def _make_way(
         self,
@@ -139,15 +155,29 @@ class Turns:
             await io.sleep(pause)
             pause = min(pause * 1.5, 1.0)
 
-    async def _ensure_scheduled(self, io: IO, run: str, spec: bytes, mode: str) -> None:
-        await io.create(spec_key(run), spec)
-        if await self.progress(io, run) is not Progress.ABSENT:
-            return
+    async def _ensure_scheduled(
+        self,
+        io: IO,
+        run: str,
+        fingerprint: str,
+        spec: bytes,
+        mode: str,
+        before_schedule: Callable[[str], None] = lambda _: None,
+    ) -> bool:
+        """Schedule ``run`` unless somebody else has; whether nobody knew of it before."""
+        is_new = await io.create(spec_key(run), spec)
+        if is_new:
+            before_schedule(run)
+        else:
+            await self._require_same(io, run, fingerprint)
+            if await self.progress(io, run) is not Progress.ABSENT:
+                return False
         request = {"base": self._base(run, mode), "runner": self._runner}
 
         def schedule() -> None:
             try:
-                self._client().schedule_new_workflow(
+                client: Any = self._client()
+                client.schedule_new_workflow(
                     cast(Any, _named(self._runner)), input=request, instance_id=run
                 )
             except Exception as error:
@@ -157,6 +187,7 @@ class Turns:
                 logger.debug("run %s was scheduled by another caller", run)
 
         await io.call(schedule)
+        return is_new
 
     async def progress(self, io: IO, run: str) -> Progress:
         """How far ``run`` is."""
@@ -165,7 +196,8 @@ class Turns:
         state = await io.call(lambda: self._client().get_workflow_state(run, fetch_payloads=False))
         if state is None:
             return Progress.ABSENT
-        match state.runtime_status.name:
+        status = str(state.runtime_status.name)
+        match status:
             case "FAILED" | "TERMINATED" | "CANCELED":
                 return Progress.BROKEN
             case "COMPLETED":

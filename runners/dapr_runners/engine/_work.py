@@ -13,8 +13,8 @@ An *item* (activity input, JSON)::
 
 An *outcome* (activity result, JSON), by its ``k``::
 
-    {"k": "plan", "lane", "at", "n", "steps": [{"id", "name", "fuse"?, "loop"?, "of"?}], "commit": name,
-     "window"?: int, "timeout"?: seconds,
+    {"k": "plan", "lane", "at", "n", "steps": [{"id", "name", "fuse"?, "loop"?, "of"?}],
+     "commit": name, "window"?: int, "timeout"?: seconds,
      "by"?: process that tells the plan while its record is on its way to the store}
     {"k": "step", "lane", "n", "id", "at", "stop"?: bool, "more"?: [steps],
      "raised"?: "error" | "interrupt"}

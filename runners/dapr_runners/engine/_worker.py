@@ -107,12 +107,13 @@ class Worker:
                 return await journal.execute(item, stepping)
             return await self._in_thread(lambda: run_in_thread(journal.execute(item, blocking)))
 
+        untyped: Any = runtime
         names = {runner, *(f"{runner}/{name}" for name in (*self._names[runner], "__control__"))}
         for name in sorted(names - self._registered):
             if name == runner:
-                runtime.register_workflow(workflow, name=name)
+                untyped.register_workflow(workflow, name=name)
             else:
-                runtime.register_activity(_fresh(activity), name=name)
+                untyped.register_activity(_fresh(activity), name=name)
         self._registered |= names
 
     async def _on_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:

@@ -1,7 +1,7 @@
 """Run LangGraph graphs on Dapr Workflow, unmodified."""
 
 try:
-    import langgraph.pregel  # noqa: F401
+    import langgraph.pregel  # noqa: F401  # pyright: ignore[reportUnusedImport]
 except ImportError as error:
     raise ImportError(
         "LangGraph is not installed. Install it with: pip install 'dapr-runners[langgraph]'"

@@ -65,6 +65,8 @@ class GraphAdapter:
     async def perform(self, work: Work, io: IO) -> Produced:
         scope = await self._scopes.get(work.run, work.item["mode"], io)
         match work.op:
+            case "begin" | "commit" if work.injected is not None:
+                return self._outcomes.given_up(work, scope, work.injected)
             case "begin" if not work.lane:
                 return await self._begin(work, scope)
             case "begin":

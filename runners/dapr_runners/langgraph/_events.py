@@ -19,7 +19,7 @@ other stream modes
 """
 
 from collections.abc import AsyncIterator, Callable, Collection
-from typing import Any
+from typing import Any, cast
 
 from dapr_runners.engine import Chunk, Claim, Record
 from dapr_runners.langgraph._views import split
@@ -77,7 +77,7 @@ class _Outcome:
         if mode == "values":
             self.output = data
         elif mode == "updates" and isinstance(data, dict) and "__interrupt__" in data:
-            self.interrupts.extend(data["__interrupt__"])
+            self.interrupts.extend(cast(dict[str, Any], data)["__interrupt__"])
 
     @property
     def asked(self) -> str | None:

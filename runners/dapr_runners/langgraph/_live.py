@@ -5,6 +5,10 @@ of the loop, the runner, the queue and the callback manager are ours. The user's
 LangGraph's modules stay as they are.
 """
 
+# LangGraph's private side is only partly typed.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 import asyncio
 import contextlib
 import functools
@@ -76,7 +80,7 @@ class Live:
         """Record key of the plan that a subgraph's node is in."""
         self.event_loop: asyncio.AbstractEventLoop | None = None
         self._arguments = arguments
-        names = {
+        names: dict[str, Any] = {
             "PregelRunner": functools.partial(ParkingRunner, parking=parking),
             "_output": self._output,
         }

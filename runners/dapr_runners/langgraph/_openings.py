@@ -80,9 +80,9 @@ class Openings:
     ) -> Live:
         """The loop of ``lane`` at plan ``n``, shared with other steps of the plan: to be given back
         with ``Lives.unshare``."""
-        use = use or work.item["task"]
+        task: str = use or work.item["task"]
         while True:
-            live = self._lives.share(work.run, lane, n, use)
+            live = self._lives.share(work.run, lane, n, task)
             if live is not None:
                 return live
             self._lives.keep(work.run, lane, await self.thawed(work, scope, io, lane, n, at))

@@ -5,8 +5,12 @@ ones, and the user's saver holds each exactly once. What is kept is read back th
 :class:`OutboxSaver`, so that a subgraph called twice in one node finds its own checkpoints.
 """
 
+# LangGraph's private side is only partly typed.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
@@ -131,7 +135,7 @@ class OutboxSaver(BaseCheckpointSaver[Any]):
     def _merged(self, found: CheckpointTuple | None) -> CheckpointTuple | None:
         if found is None or not self._box():
             return found
-        place = found.config[lg.CONF]
+        place: dict[str, Any] = cast(Any, found.config)[lg.CONF]
         kept = self._kept_writes(
             place.get("thread_id"), place.get("checkpoint_ns", ""), place["checkpoint_id"]
         )

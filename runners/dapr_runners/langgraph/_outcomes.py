@@ -108,6 +108,12 @@ class Outcomes:
             body["step"] = live.loop.step
         return self._produced(outcome, body, chunks, box, parts, scope, None)
 
+    def given_up(self, work: Work, scope: Scope, error: BaseException) -> Produced:
+        """The run is over with ``error``, before the graph got to do anything here."""
+        outcome: Json = {"k": "end", "at": work.key, "status": "failed"}
+        body: Json = {"error": self._codec.encode(error, "the error")}
+        return self._produced(outcome, body, [], [], scope.writer(work.lane), scope, None)
+
     def step(
         self,
         work: Work,

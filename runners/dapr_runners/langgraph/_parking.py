@@ -5,6 +5,10 @@ the runner's ``tick``, when a superstep is planned; from there it goes on by run
 itself, or by applying results that other activities recorded.
 """
 
+# LangGraph's private side is only partly typed.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 import asyncio
 import concurrent.futures
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -149,11 +153,13 @@ class _ParkedLoop:
                 pushed.writes.extend(writes)
         return pushed
 
-    def _suppress_interrupt(self: Any, kind: Any, error: Any, trace: Any) -> bool | None:
+    def _suppress_interrupt(
+        self: Any, exc_type: Any, exc_value: Any, traceback: Any
+    ) -> bool | None:
         if self.parking.leaving:
             return None
-        self.parking.interrupted = isinstance(error, GraphInterrupt)
-        return super()._suppress_interrupt(kind, error, trace)  # type: ignore[misc]
+        self.parking.interrupted = isinstance(exc_value, GraphInterrupt)
+        return super()._suppress_interrupt(exc_type, exc_value, traceback)  # type: ignore[misc]
 
     @property
     def submit(self) -> Any:

@@ -4,6 +4,10 @@ Everything here is imported under its own name; nothing is patched. Source of wh
 long they have been stable: langgraph 1.0.0 to 1.2.24, compared signature by signature.
 """
 
+# LangGraph's private side is only partly typed.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from importlib.metadata import version
 
 from dapr_runners.langgraph.errors import UnsupportedLangGraphError

@@ -5,7 +5,11 @@ and the graph's one saver. A context variable, which LangGraph copies into every
 starts, tells whose a chunk or a write is.
 """
 
-from collections.abc import Callable, Iterator
+# LangGraph's private side is only partly typed.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -28,7 +32,7 @@ current_route: ContextVar[Route | None] = ContextVar("dapr_runners_route", defau
 
 
 @contextmanager
-def routed(route: Route | None) -> Iterator[None]:
+def routed(route: Route | None) -> Generator[None]:
     """Let chunks and saver writes of what runs inside go to ``route``."""
     token = current_route.set(route)
     try:

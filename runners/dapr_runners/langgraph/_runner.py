@@ -1,7 +1,7 @@
 """The runner for LangGraph graphs."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
@@ -112,7 +112,7 @@ class DaprWorkflowGraphRunner(Runner):
         codec = codec_for(graph, allow_types)
         store = store or StateStore(store_name, address=address)
         bus = Bus()
-        retry_after = retry.pause if retry is not None else (lambda _error, _attempt: None)
+        retry_after = _never if retry is None else retry.pause
         self._own_saver: DaprSaver | None = None
         self._lender = GraphAdapter(
             name,
@@ -149,7 +149,7 @@ class DaprWorkflowGraphRunner(Runner):
         return self._own_saver
 
     def _saver_for_state(self) -> Any:
-        own = self.graph.checkpointer
+        own = cast(Any, self.graph).checkpointer
         return self._dapr_saver() if own is None or own is True else own
 
     # -- calls
@@ -162,8 +162,9 @@ class DaprWorkflowGraphRunner(Runner):
         extras.control = arguments.get("control")
         if self._max_steps is not None:
             kept.setdefault("recursion_limit", self._max_steps)
-        own = self.graph.checkpointer
-        has_thread = (kept.get("configurable") or {}).get("thread_id") is not None
+        own = cast(Any, self.graph).checkpointer
+        conf: dict[str, Any] = kept.get("configurable") or {}
+        has_thread = conf.get("thread_id") is not None
         saver = isinstance(own, BaseCheckpointSaver) or (own is not False and has_thread)
         recorded = {
             key: _plain(value)
@@ -184,7 +185,8 @@ class DaprWorkflowGraphRunner(Runner):
     ) -> Claim:
         self._require_started()
         packed = call.pack(self._codec)
-        thread = (call.config.get("configurable") or {}).get("thread_id")
+        conf: dict[str, Any] = call.config.get("configurable") or {}
+        thread = conf.get("thread_id")
         return await self._open(
             io,
             thread=None if thread is None else str(thread),
@@ -294,6 +296,10 @@ class DaprWorkflowGraphRunner(Runner):
             yield event
 
 
+def _never(_error: BaseException, _attempt: int) -> float | None:
+    return None
+
+
 def _with_thread(config: Any, arguments: dict[str, Any]) -> Any:
     thread = arguments.pop("thread_id", None)
     if thread is None:
@@ -304,7 +310,7 @@ def _with_thread(config: Any, arguments: dict[str, Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    return sorted(value) if isinstance(value, (set, frozenset)) else value
+    return sorted(cast(set[Any], value)) if isinstance(value, (set, frozenset)) else value
 
 
 __all__ = ["DaprWorkflowGraphRunner", "StepTimeoutError", "digest"]

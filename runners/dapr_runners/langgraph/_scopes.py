@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
@@ -61,8 +61,8 @@ class Scopes:
     def _open(self, run: str, call: Call, mode: str) -> Scope:
         graph, outbox = self._graph, None
         if call.saver:
-            own = graph.checkpointer
-            outbox = OutboxSaver(own if isinstance(own, BaseCheckpointSaver) else self._saver())
+            own = cast(Any, graph).checkpointer
+            outbox = OutboxSaver(own if _is_saver(own) else self._saver())
             graph = graph.copy({"checkpointer": outbox})
         return Scope(
             run=run,
@@ -82,3 +82,7 @@ class Scopes:
         with self._lock:
             self._scopes.pop(run, None)
             self._extras.pop(run, None)
+
+
+def _is_saver(checkpointer: Any) -> bool:
+    return isinstance(checkpointer, BaseCheckpointSaver)

@@ -5,6 +5,10 @@ few that need care, listed here. What belongs to the process (``_LIVE``) is made
 own constructor. Nothing of LangGraph's is stored as an object of its class but through the codec.
 """
 
+# LangGraph's private side is only partly typed.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -262,7 +266,7 @@ def _handlers(loop: Any) -> list[tuple[str, BaseException]]:
 def make_handler(loop: Any, failed_id: str, error: BaseException) -> Any:
     """The error-handler task for a task of ``loop`` that failed with ``error``; planned anew."""
     failed = loop.tasks[failed_id]
-    handler = lg.prepare_node_error_handler_task(
+    handler: Any = lg.prepare_node_error_handler_task(
         failed,
         handler_node_name=loop.nodes[failed.name].error_handler_node,
         failed_error=error,

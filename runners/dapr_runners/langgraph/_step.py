@@ -1,5 +1,9 @@
 """Run one planned task on a parked loop, and take what it made instead of committing it."""
 
+# LangGraph's private side is only partly typed.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 import asyncio
 import weakref
 from collections.abc import Callable

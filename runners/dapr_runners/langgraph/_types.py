@@ -5,7 +5,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from langgraph.pregel import Pregel
 from langgraph.types import Send
@@ -30,7 +30,7 @@ def codec_for(graph: Pregel[Any, Any, Any, Any], allow_types: Iterable[Any]) -> 
     """The codec for a graph's values: it rebuilds the classes its schemas name, the data classes of
     the modules its functions come from, LangChain's and LangGraph's own, and ``allow_types``."""
     extra = list(allow_types)
-    extensions = [item for item in extra if isinstance(item, Extension)]
+    extensions: list[Extension[Any]] = [item for item in extra if isinstance(item, Extension)]
     classes = [item for item in extra if not isinstance(item, Extension)]
     graphs = list(_with_subgraphs(graph))
     roots = [root for one in graphs for root in _schemas(one)]
@@ -66,21 +66,24 @@ def _imported(prefixes: Iterable[str]) -> Iterator[str]:
 
 def _with_subgraphs(graph: Pregel[Any, Any, Any, Any]) -> Iterator[Pregel[Any, Any, Any, Any]]:
     yield graph
-    for _, inner in graph.get_subgraphs(recurse=True):
+    inner: Any
+    for _, inner in cast(Any, graph).get_subgraphs(recurse=True):
         if isinstance(inner, Pregel):
             yield inner
 
 
 def _schemas(graph: Any) -> Iterator[Any]:
-    builder = getattr(graph, "builder", None)
+    builder: Any = getattr(graph, "builder", None)
     for name in ("state_schema", "input_schema", "output_schema", "context_schema"):
         # Of a Pregel these are properties that build pydantic models; its attributes will do.
-        for schema in (getattr(builder, name, None), vars(graph).get(name)):
+        attributes = cast(dict[str, Any], vars(graph))
+        for schema in (getattr(builder, name, None), attributes.get(name)):
             if schema is not None:
                 yield schema
     for schema in getattr(builder, "schemas", None) or ():
         yield schema
-    for node in (getattr(builder, "nodes", None) or {}).values():
+    nodes: dict[str, Any] = getattr(builder, "nodes", None) or {}
+    for node in nodes.values():
         schema = getattr(node, "input_schema", None)
         if schema is not None:
             yield schema

@@ -62,7 +62,7 @@ def view(
 def _only(values: Any, keys: Any) -> Any:
     """Those of a state's values that a call names, as far as they were recorded."""
     if not isinstance(values, dict) or isinstance(keys, str):
-        return values
+        return cast(Any, values)
     kept = {"__interrupt__", *keys}
     return {key: value for key, value in cast(Arguments, values).items() if key in kept}
 

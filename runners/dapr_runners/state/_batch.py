@@ -110,7 +110,9 @@ class LoopBatcher(Generic[W]):
                     future.set_result(result)
 
 
-def _split(waiting: list[tuple[W, F]], size: Callable[[W], int]) -> tuple[list[tuple[W, F]], list[tuple[W, F]]]:
+def _split(
+    waiting: list[tuple[W, F]], size: Callable[[W], int]
+) -> tuple[list[tuple[W, F]], list[tuple[W, F]]]:
     """The writes for one call, and the rest."""
     total = 0
     for number, (write, _) in enumerate(waiting):

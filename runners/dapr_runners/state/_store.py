@@ -9,11 +9,16 @@ import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
 import grpc
-from dapr.proto import api_service_v1, api_v1, common_v1
+from dapr.proto import (
+    api_service_v1,  # pyright: ignore[reportPrivateImportUsage]
+    api_v1,
+    common_v1,
+)
 
 from dapr_runners.state._batch import LoopBatcher, ThreadBatcher
 from dapr_runners.state.errors import (
@@ -350,7 +355,7 @@ class StateStore:
     async def _aend(self, answer: Any) -> Any:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        answer.add_done_callback(lambda _: loop.call_soon_threadsafe(_settle, done))
+        answer.add_done_callback(partial(_settle_soon, loop, done))
         try:
             await done
         except asyncio.CancelledError:
@@ -383,6 +388,12 @@ def _smaller(keys: Sequence[str], error: StateStoreError) -> list[Sequence[str]]
         raise error
     half = len(keys) // 2
     return [keys[:half], keys[half:]]
+
+
+def _settle_soon(
+    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[None]", _call: Any
+) -> None:
+    loop.call_soon_threadsafe(_settle, future)
 
 
 def _settle(future: "asyncio.Future[None]") -> None:
