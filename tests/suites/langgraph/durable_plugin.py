@@ -77,10 +77,14 @@ class Durable:
         self.table.clear()
 
     def _unregister(self, name: str) -> None:
+        def is_its(known: str) -> bool:
+            return known.partition("/")[0] == name
+
         registry = self.worker._runtime._WorkflowRuntime__worker._registry
-        registry.orchestrators.pop(name, None)
-        for activity in [key for key in registry.activities if key.startswith(f"{name}/")]:
-            del registry.activities[activity]
+        for names in (registry.orchestrators, registry.activities, self.worker._served):
+            for known in filter(is_its, list(names)):
+                del names[known]
+        self.worker._registered = {n for n in self.worker._registered if not is_its(n)}
 
     def close(self) -> None:
         self.worker.stop()
