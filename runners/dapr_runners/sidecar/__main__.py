@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import signal
+import sqlite3
 import sys
 import threading
 from collections.abc import Sequence
@@ -37,8 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             limits=load_limits(options.config) if options.config else {},
         )
         return asyncio.run(_run(settings, options.watch_stdin))
-    except DaprRunnersError as error:
+    except (DaprRunnersError, OSError, sqlite3.Error) as error:
         sys.stderr.write(f"{error}\n")
+        sys.stdout.write(json.dumps({"error": str(error)}) + "\n")
         return 1
 
 

@@ -1,4 +1,4 @@
-"""Dapr's YAML files, as far as the sidecar cares: state stores, and limits of concurrency."""
+"""Dapr's YAML files, as far as the sidecar cares: stores, pub/subs, limits of concurrency."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,9 +22,10 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """The state stores by name."""
+    """State stores by name, and the names of pub/subs."""
 
     stores: Mapping[str, Store]
+    pubsubs: frozenset[str]
 
     @property
     def actor_store(self) -> Store | None:
@@ -32,29 +33,37 @@ class Components:
         return next((store for store in self.stores.values() if store.actors), None)
 
 
-DEFAULT = Components({"statestore": Store("statestore", actors=True)})
+DEFAULT = Components({"statestore": Store("statestore", actors=True)}, frozenset({"pubsub"}))
 
 
 def load_components(directory: Path | None, app_id: str) -> Components:
-    """The components declared in ``directory``; without one, a single ``statestore``.
+    """The components declared in ``directory``; without one, ``statestore`` and ``pubsub``.
 
-    Whatever type a state store is declared with, its data is kept in the embedded database: the
-    names and the actor flag are what a program can tell apart.
+    Whatever type a component is declared with, the embedded sidecar stands in for it: its name
+    and the actor flag are what a program can tell apart.
     """
     if directory is None:
         return DEFAULT
     if not directory.is_dir():
         raise ResourceFileError(path=str(directory), reason="it is not a directory")
+    names: set[str] = set()
     stores: dict[str, Store] = {}
+    pubsubs: set[str] = set()
     for path in sorted(directory.iterdir()):
-        if path.suffix in (".yaml", ".yml"):
-            for store in _stores(path, app_id):
-                if store.name in stores:
-                    raise ResourceFileError(
-                        path=str(path), reason=f"a second component is named {store.name!r}"
-                    )
-                stores[store.name] = store
-    return Components(stores)
+        if path.suffix not in (".yaml", ".yml"):
+            continue
+        for kind, name, metadata in _components(path, app_id):
+            if name in names:
+                raise ResourceFileError(
+                    path=str(path), reason=f"a second component is named {name!r}"
+                )
+            names.add(name)
+            if kind.startswith("state."):
+                actors = metadata.get("actorStateStore", "").lower() == "true"
+                stores[name] = Store(name, actors)
+            elif kind.startswith("pubsub."):
+                pubsubs.add(name)
+    return Components(stores, frozenset(pubsubs))
 
 
 def load_limits(path: Path) -> dict[str, int]:
@@ -87,7 +96,8 @@ def _documents(path: Path) -> list[_Mapping]:
     return [document for document in documents if isinstance(document, dict)]
 
 
-def _stores(path: Path, app_id: str) -> Iterator[Store]:
+def _components(path: Path, app_id: str) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Type, name and metadata of the components in a file that are meant for this app."""
     for document in _documents(path):
         if document.get("kind") != "Component":
             continue
@@ -99,5 +109,5 @@ def _stores(path: Path, app_id: str) -> Iterator[Store]:
             metadata = {str(entry["name"]): str(entry.get("value", "")) for entry in entries}
         except (KeyError, TypeError, AttributeError) as error:
             raise ResourceFileError(path=str(path), reason=f"a component: {error!r}") from error
-        if kind.startswith("state.") and (not scopes or app_id in scopes):
-            yield Store(name, metadata.get("actorStateStore", "").lower() == "true")
+        if not scopes or app_id in scopes:
+            yield kind, name, metadata

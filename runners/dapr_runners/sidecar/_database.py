@@ -71,13 +71,17 @@ class Database:
         if not self._lock.acquire():
             raise DatabaseInUseError(database=str(path))
         self._failed = failed
-        self._writer = _connect(path)
-        _prepare(self._writer, path)
-        self.reader = _connect(path)
-        self.reader.execute("PRAGMA query_only = ON")
+        try:
+            self._writer = _open(path)
+            self.reader = _connect(path)
+            self.reader.execute("PRAGMA query_only = ON")
+        except BaseException:
+            self._lock.release()
+            raise
         self._loop = asyncio.get_running_loop()
         self._waiting: list[_Write] = []
         self._busy = False
+        self._broken: Exception | None = None
         self._commits: queue.SimpleQueue[list[_Write] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._commit_groups, name="commit", daemon=True)
         self._thread.start()
@@ -87,6 +91,9 @@ class Database:
 
         Changes are applied, and their callbacks called, in the order of submission.
         """
+        if self._broken is not None:
+            committed(None, self._broken)
+            return
         self._waiting.append(_Write(change, committed))
         if not self._busy:
             self._busy = True
@@ -158,6 +165,7 @@ class Database:
             write.committed(write.result, write.error)
 
     def _give_up(self, group: list[_Write], error: Exception) -> None:
+        self._broken = error
         lost, self._waiting = group + self._waiting, []
         for write in lost:
             write.committed(None, error)
@@ -167,8 +175,17 @@ class Database:
 def _connect(path: Path) -> sqlite3.Connection:
     # check_same_thread: the writer moves between the loop and the commit thread, never at once.
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA busy_timeout = 5000")
+    return db
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    db = _connect(path)
+    try:
+        _prepare(db, path)
+    except BaseException:
+        db.close()
+        raise
     return db
 
 
@@ -177,6 +194,8 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (schema,) = db.execute("PRAGMA user_version").fetchone()
         empty = db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    except sqlite3.OperationalError:
+        raise
     except sqlite3.DatabaseError as error:
         raise ForeignDatabaseError(database=str(path), reason=str(error)) from error
     if not empty and application != _APPLICATION_ID:
@@ -185,6 +204,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         reason = f"its layout is version {schema}, this is version {_SCHEMA_VERSION}"
         raise ForeignDatabaseError(database=str(path), reason=reason)
     db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA wal_autocheckpoint = 4000")
     if empty:
         db.executescript(

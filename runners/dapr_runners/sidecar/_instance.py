@@ -136,4 +136,4 @@ class Instance:
     @property
     def idle(self) -> bool:
         """Whether it can be rebuilt from the database, so that memory may forget it."""
-        return not (self.turn or self.inbox or self.writes or self.stalled)
+        return not (self.turn or self.inbox or self.writes) and self.stalled is None

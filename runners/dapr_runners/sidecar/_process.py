@@ -7,7 +7,7 @@ import sys
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from dapr_runners.sidecar.errors import SidecarStartError
 
@@ -74,7 +74,7 @@ class EmbeddedSidecar:
     def start(self) -> Self:
         """Start it and return once it serves; raises :class:`SidecarStartError`."""
         if self._process is not None:
-            raise self._error("it is running already")
+            raise self._error("it is running already.")
         process = subprocess.Popen(
             self._command(),
             stdin=subprocess.PIPE,
@@ -89,10 +89,10 @@ class EmbeddedSidecar:
         assert process.stdout is not None
         line = process.stdout.readline()
         timer.cancel()
-        if not line:
+        ready: dict[str, Any] = json.loads(line) if line else {}
+        if "grpc_port" not in ready:
             _reap(process)
-            raise self._error(f"it ended with code {process.returncode}")
-        ready = json.loads(line)
+            raise self._error(ready.get("error", f"it ended with code {process.returncode}."))
         self.grpc_port = ready["grpc_port"]
         self.http_port = ready["http_port"]
         self._process = process

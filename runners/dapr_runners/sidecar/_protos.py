@@ -20,7 +20,7 @@ def _installed() -> str:
 try:
     from dapr.ext.workflow._durabletask.internal import orchestrator_service_pb2_grpc as task_hub
     from dapr.ext.workflow._durabletask.internal import protos as pb
-    from dapr.proto import api_v1, common_v1
+    from dapr.proto import api_v1, appcallback_v1, common_v1
     from google.protobuf.empty_pb2 import Empty
     from google.protobuf.timestamp_pb2 import Timestamp
     from google.protobuf.wrappers_pb2 import StringValue
@@ -33,6 +33,7 @@ __all__ = [
     "StringValue",
     "Timestamp",
     "api_v1",
+    "appcallback_v1",
     "common_v1",
     "pb",
     "task_hub",

@@ -14,10 +14,13 @@ from dapr_runners.sidecar import _state_store
 from dapr_runners.sidecar._database import Database
 from dapr_runners.sidecar._dispatch import Dispatcher
 from dapr_runners.sidecar._engine import Engine, Limits
+from dapr_runners.sidecar._grpc import service
 from dapr_runners.sidecar._health import HealthServer
+from dapr_runners.sidecar._metadata_api import MetadataApi
 from dapr_runners.sidecar._protos import task_hub
+from dapr_runners.sidecar._pubsub_api import PubSubApi
 from dapr_runners.sidecar._settings import Settings
-from dapr_runners.sidecar._state_api import DaprApi
+from dapr_runners.sidecar._state_api import StateApi
 from dapr_runners.sidecar._workflow_api import WorkflowApi
 from dapr_runners.sidecar.errors import SidecarStartError
 
@@ -55,14 +58,19 @@ class Server:
         )
         workflows = WorkflowApi(engine, actors=settings.components.actor_store is not None)
         cast(Any, task_hub).add_TaskHubSidecarServiceServicer_to_server(workflows, server)
-        dapr = DaprApi(database, engine, settings.components)
-        server.add_generic_rpc_handlers((dapr.handler(),))
+        dapr = service(
+            "dapr.proto.runtime.v1.Dapr",
+            StateApi(database, settings.components, settings.app_id).methods(),
+            PubSubApi(settings.components, settings.app_id).methods(),
+            MetadataApi(engine, settings.components).methods(),
+        )
+        server.add_generic_rpc_handlers((dapr,))
         self.grpc_port = self._bind(server)
         health = HealthServer(settings.app_id, settings.api_token)
         try:
             self.http_port = await health.start(settings.host, settings.http_port)
         except OSError as error:
-            raise self._error(f"HTTP port {settings.http_port}: {error}") from error
+            raise self._unusable("HTTP", settings.http_port, error) from error
         self._stack.push_async_callback(health.stop)
         engine.recover()
         await server.start()
@@ -79,10 +87,11 @@ class Server:
         try:
             port = server.add_insecure_port(address)
         except RuntimeError as error:
-            raise self._error(f"gRPC port {self._settings.grpc_port}: {error}") from error
+            raise self._unusable("gRPC", self._settings.grpc_port, error) from error
         return port
 
-    def _error(self, detail: str) -> SidecarStartError:
+    def _unusable(self, kind: str, port: int, error: Exception) -> SidecarStartError:
+        detail = f"{kind} port {port} cannot be used ({error})."
         return SidecarStartError(database=str(self._settings.database), detail=detail)
 
     def _fail(self, error: Exception) -> None:

@@ -1,71 +1,49 @@
-"""The part of daprd's own gRPC service that the Dapr SDK's clients need: state and metadata."""
+"""The state API: keys of one app in the stores that its components declare."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
-import grpc.aio
 
 from dapr_runners.sidecar import _state_store
 from dapr_runners.sidecar._components import Components
 from dapr_runners.sidecar._database import Database
-from dapr_runners.sidecar._engine import Engine
+from dapr_runners.sidecar._grpc import Context, Methods, abort, unary
 from dapr_runners.sidecar._protos import Empty, api_v1, common_v1
 from dapr_runners.sidecar._state_store import EtagMismatchError, Put, Remove, Stored
 
-_Context = grpc.aio.ServicerContext[Any, Any]
 _SEPARATOR = "||"
 _MISMATCH = "possible etag mismatch. error from state store"
-_CAPABILITIES = ("ETAG", "TRANSACTIONAL", "TTL", "KEYS_LIKE")
 _TRANSACTION = "error while executing state transaction: "
 
 
-class DaprApi:
-    """``dapr.proto.runtime.v1.Dapr``, as far as it goes: other methods are unimplemented."""
+class StateApi:
+    """State of one app, in as many stores as ``components`` declares."""
 
-    def __init__(self, database: Database, engine: Engine, components: Components) -> None:
+    def __init__(self, database: Database, components: Components, app_id: str) -> None:
         self._database = database
-        self._engine = engine
         self._components = components
+        self._app_id = app_id
 
-    def handler(self) -> grpc.GenericRpcHandler:
-        """What to register with a server."""
-        methods: dict[str, tuple[Any, Any, Any]] = {
-            "GetState": (self.GetState, api_v1.GetStateRequest, api_v1.GetStateResponse),
-            "GetBulkState": (
-                self.GetBulkState,
-                api_v1.GetBulkStateRequest,
-                api_v1.GetBulkStateResponse,
+    def methods(self) -> Methods:
+        """What to serve."""
+        return {
+            "GetState": unary(self.get, api_v1.GetStateRequest, api_v1.GetStateResponse),
+            "GetBulkState": unary(
+                self.get_bulk, api_v1.GetBulkStateRequest, api_v1.GetBulkStateResponse
             ),
-            "SaveState": (self.SaveState, api_v1.SaveStateRequest, Empty),
-            "DeleteState": (self.DeleteState, api_v1.DeleteStateRequest, Empty),
-            "DeleteBulkState": (self.DeleteBulkState, api_v1.DeleteBulkStateRequest, Empty),
-            "ExecuteStateTransaction": (
-                self.ExecuteStateTransaction,
-                api_v1.ExecuteStateTransactionRequest,
-                Empty,
-            ),
-            "GetMetadata": (
-                self.GetMetadata,
-                api_v1.GetMetadataRequest,
-                api_v1.GetMetadataResponse,
+            "SaveState": unary(self.save, api_v1.SaveStateRequest, Empty),
+            "DeleteState": unary(self.delete, api_v1.DeleteStateRequest, Empty),
+            "DeleteBulkState": unary(self.delete_bulk, api_v1.DeleteBulkStateRequest, Empty),
+            "ExecuteStateTransaction": unary(
+                self.transact, api_v1.ExecuteStateTransactionRequest, Empty
             ),
         }
-        return grpc.method_handlers_generic_handler(
-            "dapr.proto.runtime.v1.Dapr",
-            {
-                name: grpc.unary_unary_rpc_method_handler(
-                    behaviour,
-                    request_deserializer=request.FromString,
-                    response_serializer=response.SerializeToString,
-                )
-                for name, (behaviour, request, response) in methods.items()
-            },
-        )
 
-    async def GetState(self, request: Any, context: _Context) -> Any:
+    async def get(self, request: Any, context: Context) -> Any:
+        """A value and its ETag."""
         await self._check_store(request.store_name, context)
         key = await self._key(request.key, context)
         stored = _state_store.read(self._database.reader, request.store_name, key)
@@ -75,7 +53,8 @@ class DaprApi:
             data=stored.value, etag=stored.etag, metadata=_expiry(stored)
         )
 
-    async def GetBulkState(self, request: Any, context: _Context) -> Any:
+    async def get_bulk(self, request: Any, context: Context) -> Any:
+        """Several values."""
         await self._check_store(request.store_name, context)
         items: list[Any] = []
         for name in request.keys:
@@ -88,21 +67,24 @@ class DaprApi:
             items.append(item)
         return api_v1.GetBulkStateResponse(items=items)
 
-    async def SaveState(self, request: Any, context: _Context) -> Empty:
+    async def save(self, request: Any, context: Context) -> Empty:
+        """Write keys, each for itself."""
         await self._check_store(request.store_name, context)
         doing = f"failed saving state in state store {request.store_name}: "
         puts = [await self._put(item, context, doing) for item in request.states]
         await self._change_each(request.store_name, puts, context, doing)
         return Empty()
 
-    async def DeleteState(self, request: Any, context: _Context) -> Empty:
+    async def delete(self, request: Any, context: Context) -> Empty:
+        """Delete a key."""
         await self._check_store(request.store_name, context)
         remove = Remove(await self._key(request.key, context), _etag(request))
         doing = f"failed deleting state with key {request.key}: "
         await self._change_each(request.store_name, [remove], context, doing)
         return Empty()
 
-    async def DeleteBulkState(self, request: Any, context: _Context) -> Empty:
+    async def delete_bulk(self, request: Any, context: Context) -> Empty:
+        """Delete keys, each for itself."""
         await self._check_store(request.store_name, context)
         doing = f"failed deleting state in state store {request.store_name}: "
         removes = [
@@ -111,7 +93,8 @@ class DaprApi:
         await self._change_each(request.store_name, removes, context, doing)
         return Empty()
 
-    async def ExecuteStateTransaction(self, request: Any, context: _Context) -> Empty:
+    async def transact(self, request: Any, context: Context) -> Empty:
+        """Write and delete keys, all or none."""
         await self._check_store(request.storeName, context)
         operations: list[Put | Remove] = []
         for operation in request.operations:
@@ -121,7 +104,7 @@ class DaprApi:
             elif operation.operationType == "upsert":
                 operations.append(await self._put(operation.request, context, _TRANSACTION))
             else:
-                await _abort(
+                await abort(
                     context,
                     grpc.StatusCode.UNIMPLEMENTED,
                     f"operation type {operation.operationType} not supported",
@@ -132,63 +115,46 @@ class DaprApi:
             )
         except EtagMismatchError:
             # daprd answers a transaction's conflict so; only its text tells.
-            await _abort(
+            await abort(
                 context,
                 grpc.StatusCode.INTERNAL,
                 _TRANSACTION + _MISMATCH,
             )
         return Empty()
 
-    async def GetMetadata(self, request: Any, context: _Context) -> Any:
-        components = [
-            api_v1.RegisteredComponents(
-                name=store.name,
-                type="state.sqlite",
-                version="v1",
-                capabilities=[*_CAPABILITIES, "ACTOR"] if store.actors else _CAPABILITIES,
-            )
-            for store in self._components.stores.values()
-        ]
-        return api_v1.GetMetadataResponse(
-            id=self._engine.app_id,
-            registered_components=components,
-            runtime_version="embedded",
-            workflows=api_v1.MetadataWorkflows(connected_workers=self._engine.workers),
-        )
-
     # -- helpers
 
-    async def _check_store(self, name: str, context: _Context) -> None:
+    async def _check_store(self, name: str, context: Context) -> None:
         if not self._components.stores:
-            await _abort(
+            await abort(
                 context,
                 grpc.StatusCode.FAILED_PRECONDITION,
                 f"state store {name} is not configured",
             )
         if name not in self._components.stores:
-            await _abort(
+            await abort(
                 context, grpc.StatusCode.INVALID_ARGUMENT, f"state store {name} is not found"
             )
 
-    async def _key(self, key: str, context: _Context) -> str:
+    async def _key(self, key: str, context: Context) -> str:
         if _SEPARATOR in key:
-            await _abort(
+            await abort(
                 context,
                 grpc.StatusCode.INVALID_ARGUMENT,
                 f"input key/keyPrefix '{key}' can't contain '{_SEPARATOR}'",
             )
-        return f"{self._engine.app_id}{_SEPARATOR}{key}"
+        return f"{self._app_id}{_SEPARATOR}{key}"
 
-    async def _put(self, item: Any, context: _Context, doing: str) -> Put:
+    async def _put(self, item: Any, context: Context, doing: str) -> Put:
         if not item.key:
-            await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, "state key cannot be empty")
+            await abort(context, grpc.StatusCode.INVALID_ARGUMENT, "state key cannot be empty")
         key = await self._key(item.key, context)
         ttl = await _ttl(item.metadata, context, doing)
         first = item.options.concurrency == common_v1.StateOptions.CONCURRENCY_FIRST_WRITE
         return Put(key, item.value, _etag(item), first, ttl)
 
     async def _change_each(
-        self, store: str, operations: Sequence[Put | Remove], context: _Context, doing: str
+        self, store: str, operations: Sequence[Put | Remove], context: Context, doing: str
     ) -> None:
         """Several keys in one call are several writes: those without a conflict are kept."""
 
@@ -203,19 +169,14 @@ class DaprApi:
 
         if await self._database.write(change):
             repeated = f": {_MISMATCH}" if len(operations) > 1 else ""
-            await _abort(context, grpc.StatusCode.ABORTED, doing + _MISMATCH + repeated)
-
-
-async def _abort(context: _Context, code: grpc.StatusCode, detail: str) -> NoReturn:
-    await context.abort(code, detail)
-    raise AssertionError  # abort raises; its signature does not say so.
+            await abort(context, grpc.StatusCode.ABORTED, doing + _MISMATCH + repeated)
 
 
 def _etag(message: Any) -> str | None:
     return message.etag.value if message.HasField("etag") else None
 
 
-async def _ttl(metadata: Mapping[str, str], context: _Context, doing: str) -> int | None:
+async def _ttl(metadata: Mapping[str, str], context: Context, doing: str) -> int | None:
     given = metadata.get("ttlInSeconds")
     if not given:
         return None
@@ -229,7 +190,7 @@ async def _ttl(metadata: Mapping[str, str], context: _Context, doing: str) -> in
         problem = "must be -1 or greater"
     if problem is not None:
         detail = f"error parsing TTL: incorrect value for metadata 'ttlInSeconds': {problem}"
-        await _abort(context, grpc.StatusCode.INTERNAL, doing + detail)
+        await abort(context, grpc.StatusCode.INTERNAL, doing + detail)
     return ttl if ttl > 0 else None
 
 

@@ -20,6 +20,10 @@ class Timer:
     event: str | None
 
 
+_SPARE = 1_000
+"""Entries of removed timers that the heap may hold beyond those that are worth a clean-up."""
+
+
 class Timers:
     """Timers by instance and id. ``fire(instance_id, timer_id, timer)`` is called when due."""
 
@@ -27,13 +31,19 @@ class Timers:
         self._fire = fire
         self._timers: dict[str, dict[int, Timer]] = {}
         self._heap: list[tuple[int, str, int]] = []
+        self._count = 0
         self._wake: asyncio.TimerHandle | None = None
         self._stopped = False
 
     def add(self, instance_id: str, timer_id: int, timer: Timer) -> None:
         """Start a timer."""
-        self._timers.setdefault(instance_id, {})[timer_id] = timer
+        timers = self._timers.setdefault(instance_id, {})
+        self._count += timer_id not in timers
+        timers[timer_id] = timer
         if timer.fire_at == FOREVER:
+            return
+        if len(self._heap) > 4 * self._count + _SPARE:
+            self._rebuild()
             return
         heapq.heappush(self._heap, (timer.fire_at, instance_id, timer_id))
         if self._heap[0] == (timer.fire_at, instance_id, timer_id):
@@ -51,19 +61,33 @@ class Timers:
         timers = self._timers.get(instance_id)
         if timers is None or timers.pop(timer_id, None) is None:
             return False
+        self._count -= 1
         if not timers:
             del self._timers[instance_id]
         return True
 
     def remove_all(self, instance_id: str) -> bool:
         """Forget the timers of an instance; whether there were any."""
-        return self._timers.pop(instance_id, None) is not None
+        timers = self._timers.pop(instance_id, {})
+        self._count -= len(timers)
+        return bool(timers)
 
     def stop(self) -> None:
         """Fire no more."""
         self._stopped = True
         if self._wake is not None:
             self._wake.cancel()
+
+    def _rebuild(self) -> None:
+        """Drop what removed timers left in the heap."""
+        self._heap = [
+            (timer.fire_at, instance_id, timer_id)
+            for instance_id, timers in self._timers.items()
+            for timer_id, timer in timers.items()
+            if timer.fire_at != FOREVER
+        ]
+        heapq.heapify(self._heap)
+        self._sleep()
 
     def _sleep(self) -> None:
         if self._wake is not None:

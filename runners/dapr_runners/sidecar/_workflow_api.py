@@ -3,18 +3,15 @@
 import asyncio
 import uuid
 from collections.abc import Callable
-from typing import Any, NoReturn
 
 import grpc
-import grpc.aio
 
 from dapr_runners.sidecar import _effects, _rerun
 from dapr_runners.sidecar._engine import Engine
+from dapr_runners.sidecar._grpc import Context, abort
 from dapr_runners.sidecar._instance import TERMINAL, Instance, View, event, timestamp, unwrap
 from dapr_runners.sidecar._protos import STATEFUL_HISTORY, Empty, pb, task_hub
 from dapr_runners.sidecar._storage import Transaction
-
-_Context = grpc.aio.ServicerContext[Any, Any]
 
 _NOT_FOUND = "no such instance exists"
 _NO_ACTOR_STORE = (
@@ -47,10 +44,10 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
 
     # -- workers
 
-    async def Hello(self, request: Empty, context: _Context) -> Empty:
+    async def Hello(self, request: Empty, context: Context) -> Empty:
         return Empty()
 
-    async def GetWorkItems(self, request: pb.GetWorkItemsRequest, context: _Context) -> None:
+    async def GetWorkItems(self, request: pb.GetWorkItemsRequest, context: Context) -> None:
         if not self._actors:
             await asyncio.Event().wait()  # daprd lets such a worker wait, too.
         keeps = STATEFUL_HISTORY is not None and STATEFUL_HISTORY in request.capabilities
@@ -62,7 +59,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
             self._engine.close(stream)
 
     async def CompleteActivityTask(
-        self, request: pb.ActivityResponse, context: _Context
+        self, request: pb.ActivityResponse, context: Context
     ) -> pb.CompleteTaskResponse:
         transaction = self._engine.finish_task(request)
         if transaction is not None:
@@ -70,7 +67,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         return pb.CompleteTaskResponse()
 
     async def CompleteOrchestratorTask(
-        self, request: pb.WorkflowResponse, context: _Context
+        self, request: pb.WorkflowResponse, context: Context
     ) -> pb.CompleteTaskResponse:
         transaction = self._engine.finish_turn(request, _effects.apply)
         if transaction is not None:
@@ -82,7 +79,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
     # -- clients
 
     async def StartInstance(
-        self, request: pb.CreateInstanceRequest, context: _Context
+        self, request: pb.CreateInstanceRequest, context: Context
     ) -> pb.CreateInstanceResponse:
         await self._check_store(context, f"{_CREATE}{_API_ERROR}")
         await self._engine.connected.wait()
@@ -108,7 +105,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         return pb.CreateInstanceResponse(instanceId=request.instanceId)
 
     async def GetInstance(
-        self, request: pb.GetInstanceRequest, context: _Context
+        self, request: pb.GetInstanceRequest, context: Context
     ) -> pb.GetInstanceResponse:
         await self._check_store(context, _LOAD + _API_ERROR)
         view = self._engine.ledger.view(request.instanceId)
@@ -117,17 +114,17 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         return _state(view, request.getInputsAndOutputs)
 
     async def WaitForInstanceStart(
-        self, request: pb.GetInstanceRequest, context: _Context
+        self, request: pb.GetInstanceRequest, context: Context
     ) -> pb.GetInstanceResponse:
         return await self._wait(request, lambda view: view.started)
 
     async def WaitForInstanceCompletion(
-        self, request: pb.GetInstanceRequest, context: _Context
+        self, request: pb.GetInstanceRequest, context: Context
     ) -> pb.GetInstanceResponse:
         return await self._wait(request, lambda view: view.status in TERMINAL)
 
     async def RaiseEvent(
-        self, request: pb.RaiseEventRequest, context: _Context
+        self, request: pb.RaiseEventRequest, context: Context
     ) -> pb.RaiseEventResponse:
         raised = pb.EventRaisedEvent(
             name=request.name, input=request.input if request.HasField("input") else None
@@ -137,7 +134,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         return pb.RaiseEventResponse()
 
     async def TerminateInstance(
-        self, request: pb.TerminateRequest, context: _Context
+        self, request: pb.TerminateRequest, context: Context
     ) -> pb.TerminateResponse:
         terminated = pb.ExecutionTerminatedEvent(
             input=request.output if request.HasField("output") else None,
@@ -148,7 +145,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         return pb.TerminateResponse()
 
     async def SuspendInstance(
-        self, request: pb.SuspendRequest, context: _Context
+        self, request: pb.SuspendRequest, context: Context
     ) -> pb.SuspendResponse:
         reason = request.reason if request.HasField("reason") else None
         instance = await self._instance(request.instanceId, context)
@@ -157,7 +154,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         return pb.SuspendResponse()
 
     async def ResumeInstance(
-        self, request: pb.ResumeRequest, context: _Context
+        self, request: pb.ResumeRequest, context: Context
     ) -> pb.ResumeResponse:
         reason = request.reason if request.HasField("reason") else None
         instance = await self._instance(request.instanceId, context)
@@ -166,7 +163,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         return pb.ResumeResponse()
 
     async def PurgeInstances(
-        self, request: pb.PurgeInstancesRequest, context: _Context
+        self, request: pb.PurgeInstancesRequest, context: Context
     ) -> pb.PurgeInstancesResponse:
         if request.HasField("purgeInstanceFilter"):
             await context.abort(
@@ -178,7 +175,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
             await self._check_worker(request.instanceId, context, _PURGE)
         if instance is None:
             where = "failed to fetch workflow state: " if request.recursive else ""
-            await _abort(context, grpc.StatusCode.UNKNOWN, _PURGE + where + _NOT_FOUND)
+            await abort(context, grpc.StatusCode.UNKNOWN, _PURGE + where + _NOT_FOUND)
         if not (request.force or request.recursive):
             await self._check_stalled(instance, context, _PURGE)
         transaction = Transaction()
@@ -193,7 +190,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         return pb.PurgeInstancesResponse(deletedInstanceCount=count)
 
     async def ListInstanceIDs(
-        self, request: pb.ListInstanceIDsRequest, context: _Context
+        self, request: pb.ListInstanceIDsRequest, context: Context
     ) -> pb.ListInstanceIDsResponse:
         if not self._actors:
             await context.abort(grpc.StatusCode.UNKNOWN, "no state store with actor support found")
@@ -206,12 +203,12 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         return pb.ListInstanceIDsResponse(instanceIds=ids)
 
     async def GetInstanceHistory(
-        self, request: pb.GetInstanceHistoryRequest, context: _Context
+        self, request: pb.GetInstanceHistoryRequest, context: Context
     ) -> pb.GetInstanceHistoryResponse:
         await self._check_store(context, _LOAD + _API_ERROR)
         instance = self._engine.ledger.find(request.instanceId)
         if instance is None:
-            await _abort(
+            await abort(
                 context,
                 grpc.StatusCode.NOT_FOUND,
                 f"workflow instance '{request.instanceId}' not found",
@@ -220,7 +217,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         return pb.GetInstanceHistoryResponse(events=self._engine.ledger.history(instance))
 
     async def RerunWorkflowFromEvent(
-        self, request: pb.RerunWorkflowFromEventRequest, context: _Context
+        self, request: pb.RerunWorkflowFromEventRequest, context: Context
     ) -> pb.RerunWorkflowFromEventResponse:
         await self._check_store(context)
         await self._check_worker(request.sourceInstanceID, context)
@@ -235,25 +232,25 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
 
     # -- helpers
 
-    async def _check_store(self, context: _Context, doing: str = "") -> None:
+    async def _check_store(self, context: Context, doing: str = "") -> None:
         if not self._actors:
             await context.abort(grpc.StatusCode.INTERNAL, doing + _NO_ACTOR_STORE)
 
-    async def _check_worker(self, instance_id: str, context: _Context, doing: str = "") -> None:
+    async def _check_worker(self, instance_id: str, context: Context, doing: str = "") -> None:
         if not self._engine.connected.is_set():
             detail = doing + _NO_WORKER.format(app=self._engine.app_id, id=instance_id)
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, detail)
 
-    async def _instance(self, instance_id: str, context: _Context, doing: str = "") -> Instance:
+    async def _instance(self, instance_id: str, context: Context, doing: str = "") -> Instance:
         await self._check_store(context, doing)
         await self._check_worker(instance_id, context, doing)
         instance = self._engine.ledger.find(instance_id)
         if instance is None:
-            await _abort(context, grpc.StatusCode.UNKNOWN, doing + _NOT_FOUND)
+            await abort(context, grpc.StatusCode.UNKNOWN, doing + _NOT_FOUND)
         await self._check_stalled(instance, context, doing)
         return instance
 
-    async def _check_stalled(self, instance: Instance, context: _Context, doing: str) -> None:
+    async def _check_stalled(self, instance: Instance, context: Context, doing: str) -> None:
         # daprd's actor holds still; only a forced purge gets through to it.
         if instance.stalled is not None:
             detail = doing + _STALLED.format(id=instance.id)
@@ -283,11 +280,6 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         self._engine.arrive(instance, happened, transaction, applied.set)
         self._engine.ledger.submit(transaction)
         await applied.wait()
-
-
-async def _abort(context: _Context, code: grpc.StatusCode, detail: str) -> NoReturn:
-    await context.abort(code, detail)
-    raise AssertionError  # abort raises; its signature does not say so.
 
 
 def _state(view: View, payloads: bool) -> pb.GetInstanceResponse:

@@ -17,8 +17,8 @@ class IncompatibleSdkError(DaprRunnersError):
 
 @dataclass(eq=False)
 class SidecarStartError(DaprRunnersError):
-    """The embedded sidecar on {database} did not start: {detail}. Nothing can run. Its own log, on
-    stderr, says more; `python -m dapr_runners.sidecar --database {database}` starts it by hand."""
+    """The embedded sidecar on {database} did not start: {detail} Nothing can run. It can be started
+    by hand to see more: `python -m dapr_runners.sidecar --database {database}`."""
 
     database: str
     detail: str

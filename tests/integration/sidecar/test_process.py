@@ -115,7 +115,7 @@ def _alive(pid: int) -> bool:
 
 
 def test_a_database_has_one_sidecar(sidecar: EmbeddedSidecar) -> None:
-    with pytest.raises(SidecarStartError, match="ended with code 1"):
+    with pytest.raises(SidecarStartError, match="held by another embedded sidecar"):
         EmbeddedSidecar(sidecar.path).start()
 
 
@@ -127,15 +127,15 @@ def test_a_foreign_file_is_left_alone(tmp_path: Path) -> None:
     text.write_text("not a database, but precious too" * 100)
     for path in (other, text):
         before = path.read_bytes()
-        with pytest.raises(SidecarStartError):
+        with pytest.raises(SidecarStartError, match="not a database of this embedded sidecar"):
             EmbeddedSidecar(path).start()
         assert path.read_bytes() == before
 
 
 def test_a_port_in_use(sidecar: EmbeddedSidecar, tmp_path: Path) -> None:
-    with pytest.raises(SidecarStartError):
+    with pytest.raises(SidecarStartError, match="gRPC port"):
         EmbeddedSidecar(tmp_path / "b.db", grpc_port=sidecar.grpc_port).start()
-    with pytest.raises(SidecarStartError):
+    with pytest.raises(SidecarStartError, match="HTTP port"):
         EmbeddedSidecar(tmp_path / "c.db", http_port=sidecar.http_port).start()
 
 
@@ -230,14 +230,17 @@ def test_a_scope_hides_a_component(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["kind: [", "kind: Component\nmetadata: {name: a}\n"])
-def test_a_bad_resource_file_is_named(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str
-) -> None:
+def test_a_bad_resource_file_is_named(tmp_path: Path, text: str) -> None:
     resources = _components(tmp_path / "resources")
     (resources / "bad.yaml").write_text(text)
-    with pytest.raises(SidecarStartError):
+    with pytest.raises(SidecarStartError, match=r"bad\.yaml"):
         EmbeddedSidecar(tmp_path / "a.db", resources_path=resources).start()
-    assert "bad.yaml" in capfd.readouterr().err
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SidecarStartError, match=r"Not a directory|exists"):
+        EmbeddedSidecar(tmp_path / "file" / "a.db").start()
 
 
 def test_apps_do_not_see_each_others_keys(tmp_path: Path) -> None:
