@@ -8,7 +8,12 @@ import typing
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dapr_runners.state._classes import is_data_class, is_pydantic, is_pydantic_v1
+from dapr_runners.state._classes import (
+    is_data_class,
+    is_pydantic,
+    is_pydantic_v1,
+    model_fields,
+)
 
 _LIBRARIES = sys.stdlib_module_names | {"attr", "attrs", "numpy", "pandas", "pydantic"}
 
@@ -67,7 +72,7 @@ def _parts_of_class(cls: Any) -> Iterator[object]:
     for base in getattr(cls, "__orig_bases__", ()):
         yield from typing.get_args(base)
     if is_pydantic(cls):
-        yield from (field.annotation for field in cls.__pydantic_fields__.values())
+        yield from (field.annotation for field in model_fields(cls).values())
         yield from cls.__pydantic_generic_metadata__["args"]
     elif is_pydantic_v1(cls):
         for field in cls.__fields__.values():

@@ -63,6 +63,7 @@ def slots_of(cls: type) -> Mapping[str, types.MemberDescriptorType]:
 
 
 def cached_properties(cls: type) -> frozenset[str]:
+    """The names of attributes of ``cls`` that ``functools.cached_property`` computes."""
     return frozenset(
         name
         for base in cls.__mro__

@@ -11,6 +11,7 @@ import decimal
 import enum
 import sys
 import types
+from collections.abc import Mapping
 from typing import Any
 
 BUILTIN_BASES: frozenset[type] = frozenset(
@@ -78,6 +79,14 @@ def _is_native(cls: type) -> bool:
 def is_pydantic(cls: type) -> bool:
     """Whether ``cls`` is a pydantic v2 model."""
     return _is_subclass(cls, "pydantic.main") and hasattr(cls, "__pydantic_core_schema__")
+
+
+def model_fields(cls: Any) -> Mapping[str, Any]:
+    """The fields of the pydantic v2 model ``cls``, by name."""
+    try:
+        return cls.__pydantic_fields__
+    except AttributeError:  # before pydantic 2.10
+        return cls.model_fields
 
 
 def is_pydantic_v1(cls: type) -> bool:

@@ -3,10 +3,11 @@
 **What is trusted.** Whoever can write to the state store must not get code run. So a record never
 names a function to call. It names classes, which are rebuilt only if the program's ``AllowList``
 has them (exceptions: if the program has imported them), by the ``__new__`` of a built-in type and
-by setting attributes: no constructor, property or ``__reduce__`` of the class runs, and no module
-is imported (but numpy and pydantic_core, for their own values). A writer of the store can still
-choose the values of the fields of allowed classes. Records are checked against accidental change,
-but not signed and not encrypted: a ``SecretStr`` is stored in clear.
+by setting attributes: no constructor, property or ``__reduce__`` of the class runs (but the default
+factory of a field a record lacks, and ``__hash__`` and ``__eq__`` of keys), and no module is
+imported (but numpy and pydantic_core, for their own values). A writer of the store can still choose
+the values of the fields of allowed classes. Records are checked against accidental change, but not
+signed and not encrypted: a ``SecretStr`` is stored in clear.
 
 **What is not kept.** That two places of a value hold the same object: each gets its own.
 """

@@ -8,6 +8,8 @@ from typing import Any
 from dapr_runners.state._attributes import slots_of
 
 _PLAIN = (dict, list)
+_FAR = 300
+"""How deep a cycle is looked for: deeper than a value may be, and short of Python's own limit."""
 _SCALARS = (str, bytes, bytearray, memoryview, int, float, range)
 
 
@@ -15,7 +17,7 @@ def path_to(root: object, chain: Sequence[object], where: str) -> str:
     """``where`` with the steps from ``root`` through each object of ``chain`` to the last. A step
     that cannot be found, as the object was made on the way, is "…"."""
     for target in chain:
-        step = _step(root, target, 0)
+        step = _step(root, target, set())
         where += "…" if step is None else step
         root = target
     return where
@@ -23,36 +25,36 @@ def path_to(root: object, chain: Sequence[object], where: str) -> str:
 
 def cycle_in(root: object, where: str) -> str:
     """The path at which ``root`` comes to contain itself; ``where`` if it does not."""
-    return _cycle(root, where, set()) or where
+    return _cycle(root, where, set(), set()) or where
 
 
-def _step(holder: object, target: object, depth: int) -> str | None:
+def _step(holder: object, target: object, seen: set[int]) -> str | None:
     """How to get from ``holder`` to ``target`` inside it, through plain lists and dicts."""
     if holder is target:
         return ""
+    seen.add(id(holder))
     for label, child in _children(holder):
         if child is target:
             return label
-        if type(child) in _PLAIN and depth < 255:
-            below = _step(child, target, depth + 1)
+        if type(child) in _PLAIN and id(child) not in seen:
+            below = _step(child, target, seen)
             if below is not None:
                 return label + below
     return None
 
 
-def _cycle(value: object, where: str, above: set[int]) -> str | None:
-    if isinstance(value, _SCALARS):
-        return None
+def _cycle(value: object, where: str, above: set[int], done: set[int]) -> str | None:
     if id(value) in above:
         return where
-    if len(above) > 400:
+    if isinstance(value, _SCALARS) or id(value) in done or len(above) > _FAR:
         return None
     above.add(id(value))
     for label, child in _children(value):
-        found = _cycle(child, where + label, above)
+        found = _cycle(child, where + label, above, done)
         if found is not None:
             return found
     above.discard(id(value))
+    done.add(id(value))
     return None
 
 

@@ -9,14 +9,15 @@ from typing import Any
 from ormsgpack import Ext
 
 from dapr_runners.state._attributes import cached_properties, slots_of
+from dapr_runners.state._classes import model_fields
 from dapr_runners.state._wire import Code, Kind, Reader, Writer, expect
 
 
 def model_kind(cls: Any) -> Kind:
     """How instances of the pydantic v2 model ``cls`` are stored: fields, which of them were set,
     extra fields and private attributes, each as it is."""
-    skipped = cached_properties(cls) - cls.__pydantic_fields__.keys()
-    names = cls.__pydantic_fields__.keys()
+    names = model_fields(cls).keys()
+    skipped = cached_properties(cls) - names
     new, set_attribute = object.__new__, object.__setattr__
     # RootModel hides two of these slots behind class attributes.
     slots = slots_of(cls)
@@ -54,7 +55,7 @@ def _defaults(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults of fields that a record written before they existed lacks."""
     return {
         name: field.get_default(call_default_factory=True)
-        for name, field in cls.__pydantic_fields__.items()
+        for name, field in model_fields(cls).items()
         if name not in values
         and not field.is_required()
         and not getattr(field, "default_factory_takes_validated_data", False)

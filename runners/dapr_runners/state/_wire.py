@@ -63,7 +63,6 @@ class Code:
     TYPE = 42
     EXCEPTION = 43
     URL = 44
-    VALIDATION_ERROR = 45
     NUMPY_ARRAY = 50
     NUMPY_SCALAR = 51
     NUMPY_DTYPE = 52

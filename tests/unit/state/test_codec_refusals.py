@@ -169,6 +169,18 @@ def test_a_value_nested_too_deep_is_refused_and_one_not_quite_so_deep_comes_back
         assert "nests more than 100 objects or 255 lists" in refused(nested(wrap, 5000)).reason
 
 
+def test_a_culprit_among_many_shared_parts_is_found_in_time() -> None:
+    shared: Any = [1]
+    for _ in range(60):
+        shared = [shared, shared]
+    deep: Any = ct.Frozen(1)
+    for _ in range(150):
+        deep = ct.FrozenSlots(deep, deep)
+
+    assert refused([LOCK, shared]).where == "state[0]"
+    assert refused(deep).where == "state"
+
+
 def test_a_class_that_took_the_name_of_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     value = ct.Point(1)
     monkeypatch.setattr(ct, "Point", ct.Frozen)
