@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from harness.cluster import Cluster
 from harness.effects import Effects, EffectsService
 from harness.processes import start_fork_server
+
+from dapr_runners.sidecar import EmbeddedSidecar
 
 
 @pytest.fixture(scope="session")
@@ -33,4 +36,14 @@ def effects(effects_service: EffectsService, request: pytest.FixtureRequest) -> 
 @pytest.fixture(scope="session", autouse=True)
 def fork_server() -> None:
     """Import once what every worker imports."""
-    start_fork_server(["dapr_runners.langgraph", "dapr_runners.sidecar", "harness.hooks"])
+    start_fork_server(["dapr_runners.langgraph", "dapr_runners.sidecar", "harness.hooks", "harness.program"])
+
+
+@pytest.fixture
+def cluster(
+    sidecar: EmbeddedSidecar, effects: Effects, tmp_path: Path
+) -> Iterator[Cluster]:
+    """Workers and callers on the test's sidecar."""
+    cluster = Cluster(sidecar, effects, tmp_path)
+    yield cluster
+    cluster.close()

@@ -39,10 +39,11 @@ class PoisonGuard:
         """Count this attempt; an error when the step has begun too often. Follow with
         :meth:`left`, and with :meth:`came_back` before that if it raised."""
         key = attempts_key(work.run, work.key)
-        if work.op == "begin" and await io.create(key, b"1"):
+        # Named, as creating what is there already counts as having created it.
+        if work.op == "begin" and await io.create(key, f"1 {self._identity}".encode()):
             return None
         counted = await io.get(key)
-        begun = int(counted) if counted else await self._begun_hot(work, io)
+        begun = int(counted.split()[0]) if counted else await self._begun_hot(work, io)
         begun = max(begun - self._returned.pop(key, 0), 0)
         if begun >= self._limit:
             return PoisonStepError(run_id=work.run, step=work.step_name, attempts=begun)

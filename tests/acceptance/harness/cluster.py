@@ -1,0 +1,56 @@
+"""Workers and callers of one graph, on one sidecar."""
+
+from pathlib import Path
+from typing import Any
+
+from dapr_runners.engine._keys import run_id
+from dapr_runners.sidecar import EmbeddedSidecar
+from harness.effects import Effects
+from harness.processes import WorkerProcess
+
+
+class Cluster:
+    """Starts processes of one program, all in the same case, and ends them with the test."""
+
+    def __init__(self, sidecar: EmbeddedSidecar, effects: Effects, directory: Path) -> None:
+        self.sidecar = sidecar
+        self.effects = effects
+        self._directory = directory
+        self._processes: list[WorkerProcess] = []
+        self._settings: dict[str, Any] = {}
+
+    def use(self, graph: str, is_async: bool = False, **options: Any) -> None:
+        """What the processes run: ``graph`` is ``module:factory``, ``options`` are the runner's."""
+        self._settings = {
+            "graph": graph,
+            "is_async": is_async,
+            "options": options,
+            "name": "acceptance",
+            "address": self.sidecar.address,
+            "effects": self.effects.path,
+            "case": self.effects.case,
+        }
+
+    def worker(self, **other: Any) -> WorkerProcess:
+        """A process that works on runs."""
+        return self._start("worker", other)
+
+    def caller(self, **other: Any) -> WorkerProcess:
+        """A process that only calls."""
+        return self._start("caller", other)
+
+    def run_of(self, thread: str, turn: int = 1) -> str:
+        """The id of a run."""
+        return run_id(self._settings["name"], thread, turn)
+
+    def close(self) -> None:
+        """Kill all processes."""
+        for process in self._processes:
+            process.kill()
+
+    def _start(self, role: str, other: dict[str, Any]) -> WorkerProcess:
+        log = self._directory / f"process-{len(self._processes)}.log"
+        settings = {**self._settings, **other, "role": role}
+        process = WorkerProcess("harness.program:Program", settings, log)
+        self._processes.append(process)
+        return process.ready()

@@ -1,0 +1,60 @@
+"""A worker, or a caller, on a runner of any graph."""
+
+import asyncio
+import importlib
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from dapr_runners.engine import Worker
+from dapr_runners.langgraph import DaprWorkflowGraphRunner
+from dapr_runners.state import StateStore
+from harness.effects import Outside
+
+
+class Program:
+    """What ``settings`` say: ``graph`` is ``module:factory``, called with the outside and whether
+    nodes are to be async; ``role`` is ``worker`` (which may call, too) or ``caller``; ``options``
+    are the runner's."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._is_async = settings["is_async"]
+        module, _, factory = settings["graph"].partition(":")
+        outside = Outside(settings["effects"], settings["case"])
+        graph = getattr(importlib.import_module(module), factory)(outside, self._is_async)
+        self.runner = DaprWorkflowGraphRunner(
+            graph,
+            name=settings["name"],
+            store=StateStore(address=settings["address"]),
+            worker=Worker(settings["address"]),
+            **settings["options"],
+        )
+        self._threads = ThreadPoolExecutor(4)
+        self._begun: dict[str, Future[Any]] = {}
+        if settings["role"] == "worker":
+            self.runner.start()
+        else:
+            self.runner.connect()
+
+    def call(self, thread: str, input: Any) -> Any:
+        """``invoke`` or ``ainvoke``."""
+        config: Any = {"configurable": {"thread_id": thread}}
+        if self._is_async:
+            return asyncio.run(self.runner.ainvoke(input, config))
+        return self.runner.invoke(input, config)
+
+    def begin(self, thread: str, input: Any) -> None:
+        """:meth:`call`, in the background."""
+        self._begun[thread] = self._threads.submit(self.call, thread, input)
+
+    def result(self, thread: str, seconds: float = 60) -> Any:
+        """What :meth:`begin` led to."""
+        return self._begun[thread].result(seconds)
+
+    def status(self, run: str) -> str | None:
+        """The workflow's status."""
+        found = self.runner.get_workflow_status(run)
+        return None if found is None else found["status"]
+
+    def values(self, thread: str) -> Any:
+        """The state that the saver holds of ``thread``."""
+        return self.runner.get_state({"configurable": {"thread_id": thread}}).values
