@@ -1,14 +1,12 @@
 """What ``dapr-runners doctor`` looks at. Each check imports what it needs: what is broken may be
 the import itself."""
 
-import os
 import platform
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from dapr_runners import DaprRunnersError, __version__
 
@@ -97,20 +95,18 @@ def _workflows(address: str) -> Finding:
 
 def _components(address: str) -> Finding:
     import grpc
-    from dapr.proto import api_v1
-    from dapr.proto.runtime.v1 import dapr_pb2_grpc
 
-    token = os.environ.get("DAPR_API_TOKEN")
-    with grpc.insecure_channel(address) as channel:
-        stub: Any = dapr_pb2_grpc.DaprStub(channel)
-        answer = stub.GetMetadata(
-            api_v1.GetMetadataRequest(),
-            timeout=_ANSWER_SECONDS,
-            metadata=(("dapr-api-token", token),) if token else (),
-        )
+    from dapr_runners.engine import sidecar_metadata
+
+    try:
+        answer = sidecar_metadata(address)
+    except grpc.RpcError as error:
+        return Finding("sidecar", True, f"it does not tell about itself ({error.code()})")
     names = ", ".join(f"{one.name} ({one.type})" for one in answer.registered_components)
     runtime = answer.runtime_version or "unknown"
     text = f"app id {answer.id}, runtime {runtime}, components: {names or 'none'}"
+    if runtime.startswith("1.18.") and not answer.resiliencies:
+        text += " (no Resiliency: some fan-outs will pause, see components/resiliency.yaml)"
     return Finding("sidecar", True, text)
 
 

@@ -5,6 +5,7 @@ from dapr_runners.engine._io import IO, BlockingIO, LoopIO, iterate_in_thread, r
 from dapr_runners.engine._journal import Journal, Limits
 from dapr_runners.engine._keys import artifact_prefix, digest, record_key, safe_name, spec_key
 from dapr_runners.engine._live_log import LiveLog
+from dapr_runners.engine._metadata import sidecar_metadata
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._runner import Runner
 from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, unpack_spec
@@ -70,6 +71,7 @@ __all__ = [
     "record_key",
     "run_in_thread",
     "safe_name",
+    "sidecar_metadata",
     "spec_key",
     "unpack_spec",
 ]

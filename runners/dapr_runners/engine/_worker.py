@@ -18,6 +18,7 @@ from dapr.ext import workflow as sdk
 
 from dapr_runners.engine._io import BlockingIO, LoopIO, StepIO, run_in_thread
 from dapr_runners.engine._journal import Journal
+from dapr_runners.engine._metadata import missing_service
 from dapr_runners.engine._sdk import lift_message_limit
 from dapr_runners.engine._work import Json
 from dapr_runners.engine._workflow import run_workflow
@@ -252,6 +253,8 @@ class Worker:
             raise _sidecar_fault(self.address, error) from error
         finally:
             client.close()
+        if (missing := missing_service(self.address)) is not None:
+            raise WorkflowEngineUnavailableError(address=self.address, detail=missing)
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

@@ -1,0 +1,53 @@
+"""What a sidecar says of itself, and whether the services its workflow engine needs are there.
+
+Without placement or scheduler daprd accepts calls for workflows and keeps them waiting, for ever
+and in silence: its metadata tells.
+"""
+
+import os
+import time
+from typing import Any
+
+import grpc
+from dapr.proto import api_v1
+from dapr.proto.runtime.v1 import dapr_pb2_grpc
+
+_ANSWER_SECONDS = 5.0
+_PATIENCE_SECONDS = 5.0
+"""A service that restarts is back in less."""
+
+
+def sidecar_metadata(address: str) -> Any:
+    """The metadata of the sidecar at ``address``. Raises grpc.RpcError."""
+    token = os.environ.get("DAPR_API_TOKEN")
+    with grpc.insecure_channel(address) as channel:
+        stub: Any = dapr_pb2_grpc.DaprStub(channel)
+        return stub.GetMetadata(
+            api_v1.GetMetadataRequest(),
+            timeout=_ANSWER_SECONDS,
+            metadata=(("dapr-api-token", token),) if token else (),
+        )
+
+
+def missing_service(address: str) -> str | None:
+    """What the sidecar at ``address`` cannot run workflows without and lacks, in words; None when
+    there is nothing, or it does not tell."""
+    give_up_at = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            missing = _missing(sidecar_metadata(address))
+        except grpc.RpcError:
+            return None  # metadata may be forbidden where workflows are not
+        if missing is None or time.monotonic() > give_up_at:
+            return missing
+        time.sleep(0.25)
+
+
+def _missing(answer: Any) -> str | None:
+    if answer.runtime_version == "embedded":
+        return None
+    if "disconnected" in answer.actor_runtime.placement:
+        return "it is not connected to the placement service"
+    if not answer.scheduler.connected_addresses:
+        return "it is not connected to the scheduler service"
+    return None
