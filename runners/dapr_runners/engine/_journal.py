@@ -21,6 +21,7 @@ from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
 from dapr_runners.engine._keys import CANCELLED, attempts_key, end_key, record_key, spec_key
+from dapr_runners.engine._live_log import live_key
 from dapr_runners.engine._poison import PoisonGuard
 from dapr_runners.engine._work import Adapter, Json, Produced, Record, Work
 from dapr_runners.engine.errors import StepTimeoutError
@@ -137,6 +138,13 @@ class Journal:
         found = await io.get_many([end_key(run), spec_key(run)])
         return found.get(end_key(run)) == CANCELLED or spec_key(run) not in found
 
+    async def _sweep(self, work: Work, produced: Produced, io: IO) -> None:
+        """Delete what a step wrote beside its record, which nobody will ever look for."""
+        calls: list[str] = produced.body.get("calls", [])
+        live = [live_key(work.key, batch) for batch in range(produced.body.get("live", 0))]
+        keys = [record_key(work.run, key) for key in (*calls, *live)]
+        await io.delete_many([*keys, attempts_key(work.run, work.key)])
+
     async def _has_plan(self, work: Work, io: IO) -> bool:
         """Whether the record of the plan is there, waiting for it while its maker may live."""
         key = record_key(work.run, work.item["at"])
@@ -168,6 +176,7 @@ class Journal:
         if time.monotonic() - began > _UNNOTICED and await self._is_off(work.run, io):
             # Its checkpoints must not come after those of the next turn of its thread.
             self._adapter.forget(work.run)
+            await self._sweep(work, produced, io)
             return produced.outcome
         record = Record(
             work.key,

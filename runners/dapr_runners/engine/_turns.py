@@ -6,6 +6,7 @@ caller that died between claiming and scheduling is made good by the next caller
 
 import enum
 import logging
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
@@ -89,7 +90,7 @@ class Turns:
             if wanted is not None and (old := await io.get(spec_key(wanted))) is not None:
                 if _fingerprint_of(self._codec, old, wanted) != fingerprint:
                     raise RunIdInUseError(run_id=wanted)
-                await self._ensure_scheduled(io, wanted, fingerprint, old, mode)
+                await self._schedule_if_absent(io, wanted, mode)
                 return Claim(wanted, thread, started=False)
             if pointer is not None:
                 same = pointer.fingerprint == fingerprint and wanted in (None, pointer.run)
@@ -97,9 +98,8 @@ class Turns:
                 purged = progress is Progress.ABSENT and pointer.delivered
                 if progress in (Progress.ABSENT, Progress.ACTIVE) and not purged:
                     if progress is Progress.ABSENT:
-                        await self._ensure_scheduled(
-                            io, pointer.run, pointer.fingerprint, pointer.spec, mode
-                        )
+                        await io.create(spec_key(pointer.run), pointer.spec)
+                        await self._schedule_if_absent(io, pointer.run, mode)
                     if same:
                         return Claim(pointer.run, thread, started=False)
                     await self._make_way(io, pointer, thread, strategy, cancel)
@@ -115,7 +115,7 @@ class Turns:
                 else await io.replace(key, packed, stored.etag)
             )
             if won:
-                await self._ensure_scheduled(io, run, fingerprint, spec, mode, before_schedule)
+                await self._start(io, run, fingerprint, spec, mode, before_schedule)
                 return Claim(run, thread, started=True)
 
     async def start_unthreaded(
@@ -129,7 +129,7 @@ class Turns:
         before_schedule: Callable[[str], None],
     ) -> Claim:
         """Start a run that belongs to no thread, or attach to it."""
-        started = await self._ensure_scheduled(io, run, fingerprint, spec, mode, before_schedule)
+        started = await self._start(io, run, fingerprint, spec, mode, before_schedule)
         return Claim(run, None, started)
 
     async def _require_same(self, io: IO, run: str, fingerprint: str) -> None:
@@ -155,23 +155,30 @@ class Turns:
             await io.sleep(pause)
             pause = min(pause * 1.5, 1.0)
 
-    async def _ensure_scheduled(
+    async def _start(
         self,
         io: IO,
         run: str,
         fingerprint: str,
         spec: bytes,
         mode: str,
-        before_schedule: Callable[[str], None] = lambda _: None,
+        before_schedule: Callable[[str], None],
     ) -> bool:
-        """Schedule ``run`` unless somebody else has; whether nobody knew of it before."""
-        is_new = await io.create(spec_key(run), spec)
-        if is_new:
-            before_schedule(run)
-        else:
+        """Start ``run``, unless another call has; whether this one has."""
+        if not await io.create(spec_key(run), spec):
             await self._require_same(io, run, fingerprint)
-            if await self.progress(io, run) is not Progress.ABSENT:
-                return False
+            await self._schedule_if_absent(io, run, mode)
+            return False
+        before_schedule(run)
+        await self._schedule(io, run, mode)
+        return True
+
+    async def _schedule_if_absent(self, io: IO, run: str, mode: str) -> None:
+        """The caller that started ``run`` may have died before it was scheduled."""
+        if await self.progress(io, run) is Progress.ABSENT:
+            await self._schedule(io, run, mode)
+
+    async def _schedule(self, io: IO, run: str, mode: str) -> None:
         request = {"base": self._base(run, mode), "runner": self._runner}
 
         def schedule() -> None:
@@ -187,7 +194,6 @@ class Turns:
                 logger.debug("run %s was scheduled by another caller", run)
 
         await io.call(schedule)
-        return is_new
 
     async def progress(self, io: IO, run: str) -> Progress:
         """How far ``run`` is."""
@@ -255,8 +261,9 @@ class Turns:
 
 
 def pack_spec(codec: Codec, fingerprint: str, spec: Json) -> bytes:
-    """What a run is started with, as stored."""
-    return codec.encode({"fingerprint": fingerprint, **spec}, "the run's input")
+    """What a run is started with, as stored; no two calls store the same."""
+    head = {"fingerprint": fingerprint, "call": uuid.uuid4().hex}
+    return codec.encode({**head, **spec}, "the run's input")
 
 
 def unpack_spec(codec: Codec, data: bytes, run: str) -> Json:

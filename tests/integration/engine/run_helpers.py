@@ -1,8 +1,9 @@
 """Graphs whose nodes a test can hold, and what tests ask of runs."""
 
+import asyncio
 import operator
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -78,6 +79,13 @@ def chain(*nodes: Any, **options: Any) -> Any:
         builder.add_edge(before, name)
         before = name
     return builder.compile(**options)
+
+
+async def eventually(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(_PATIENCE):
+        while not is_so():  # noqa: ASYNC110 - what is so is in another process
+            await asyncio.sleep(0.005)
 
 
 async def collect(events: AsyncIterator[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -31,6 +31,17 @@ async def test_the_same_call_gets_the_same_run_again_and_again(
     assert output(first) == output(again) == {"x": 1, "log": ["node"]}
     assert [event["id"] for event in first] == [event["id"] for event in again]
     assert {event["workflow_id"] for event in (*first, *again)} == {new_id}
+    assert first[0]["thread_id"] == thread.get("thread_id")
+    assert node.executions == 1
+
+
+async def test_of_racing_callers_one_names_the_run(make_runner: MakeRunner, new_id: str) -> None:
+    node = Node("node")
+    runner = make_runner(chain(node))
+    calls = [collect(runner.run_async({"x": x}, run_id=new_id)) for x in range(6)]
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    refused = [outcome for outcome in outcomes if isinstance(outcome, RunIdInUseError)]
+    assert len(refused) == 5
     assert node.executions == 1
 
 
