@@ -8,7 +8,7 @@ from dapr_runners.langgraph._checkpoints import flow, log, record, threads, valu
 @pytest.fixture(autouse=True)
 def small_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have pages, branches and values with documents of their own come about early."""
-    monkeypatch.setattr(log, "PAGE_BYTES", 60)
+    monkeypatch.setattr(log, "PAGE_BYTES", 45)
     monkeypatch.setattr(threads, "BRANCH_NAMES", 2)
     monkeypatch.setattr(flow, "CALL_BYTES", 250)
     for module in (record, writes):

@@ -35,7 +35,7 @@ writes = st.tuples(
     st.lists(st.tuples(channels, st.integers(0, 3)), max_size=3, unique_by=lambda each: each[0]),
     st.sampled_from(["", "~p"]),
 )
-operations = st.lists(st.one_of(puts, writes), max_size=60)
+operations = st.lists(st.one_of(puts, writes), min_size=15, max_size=60)
 
 
 @settings(max_examples=60, deadline=None, database=None)
@@ -145,3 +145,27 @@ def test_putting_again_does_not_grow_the_index() -> None:
     assert {key: value for key, (value, _) in store.values.items()} == {
         key: value for key, (value, _) in content.items()
     }
+
+
+def test_ids_that_do_not_come_in_order_are_sorted() -> None:
+    saver = saver_on(MemoryStore())
+    order = [5, 9, 3, 8, 1, 7, 2, 6, 0, 4]
+    for number in order:
+        put(saver, "t", f"c{number}", n=number)
+    latest = saver.get_tuple(config("t"))
+    assert latest is not None
+    assert name_of(latest) == "c9"
+    assert [name_of(each) for each in saver.list(config("t"))] == [
+        f"c{n}" for n in range(9, -1, -1)
+    ]
+
+
+def test_of_a_write_recorded_twice_the_first_counts_however_many_there_are() -> None:
+    store = MemoryStore()
+    put(saver_on(store), "t", "c1", n=1)
+    for value in (1, 2):
+        for task in range(6):
+            saver_on(store).put_writes(config("t", "c1"), [("n", value)], f"task{task}")
+    found = saver_on(store).get_tuple(config("t"))
+    assert found is not None
+    assert found.pending_writes == [(f"task{task}", "n", 1) for task in range(6)]
