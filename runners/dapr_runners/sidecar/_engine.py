@@ -227,7 +227,11 @@ class Engine:
     def _take_turns(self) -> None:
         ready, self._ready = self._ready, {}
         for instance in ready.values():
-            self._take_turn(instance)
+            try:
+                self._take_turn(instance)
+            except Exception:
+                # A fault in one workflow's turn must not cost the others theirs.
+                _log.exception("workflow %s cannot take its turn", instance.id)
 
     def _take_turn(self, instance: Instance) -> None:
         past = self.ledger.history(instance)
