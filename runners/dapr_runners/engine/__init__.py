@@ -6,6 +6,7 @@ from dapr_runners.engine._journal import Journal, Limits
 from dapr_runners.engine._keys import artifact_prefix, digest, record_key, safe_name, spec_key
 from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._metadata import sidecar_metadata
+from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._runner import Runner
 from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, unpack_spec
@@ -48,6 +49,7 @@ __all__ = [
     "PoisonStepError",
     "Produced",
     "Progress",
+    "PubSub",
     "Reader",
     "Record",
     "RunActiveError",

@@ -1,20 +1,24 @@
 """Stream chunks of a step that still runs, for callers in other processes.
 
-Where worker and caller are one process the bus carries them. Elsewhere they go through the state
-store in small batches, ``_EVERY`` seconds apart; the step's record, which holds them all, ends it.
+Where worker and caller are one process the bus carries them. Elsewhere they go through a pub/sub
+component, or without one through the state store, in small batches; the step's record, which holds
+them all, ends it.
 """
 
 import logging
 import threading
 from collections.abc import Sequence
+from typing import Any
 
+from dapr_runners.engine._bus import LiveChunk
 from dapr_runners.engine._keys import record_key
+from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import Codec, CorruptRecordError, StateStore
 
 logger = logging.getLogger("dapr_runners")
 
-_EVERY = 0.1
+_EVERY_STORED, _EVERY_PUBLISHED = 0.1, 0.01
 """Seconds between two batches of a step."""
 
 
@@ -26,9 +30,11 @@ def live_key(key: str, batch: int) -> str:
 class LiveLog:
     """Writes the live chunks of this process's steps, from one thread."""
 
-    def __init__(self, store: StateStore, codec: Codec) -> None:
+    def __init__(self, store: StateStore, codec: Codec, pubsub: PubSub | None = None) -> None:
         self._store = store
         self._codec = codec
+        self._pubsub = pubsub
+        self._every = _EVERY_STORED if pubsub is None else _EVERY_PUBLISHED
         self._wake = threading.Condition()
         self._waiting: dict[tuple[str, str], list[list[object]]] = {}
         self._written: dict[tuple[str, str], int] = {}
@@ -49,7 +55,8 @@ class LiveLog:
         """The step is done: what waits is in its record. Returns how many batches there are."""
         with self._wake:
             self._waiting.pop((run, key), None)
-            return self._written.pop((run, key), 0)
+            batches = self._written.pop((run, key), 0)
+        return batches if self._pubsub is None else 0
 
     def _run(self) -> None:
         pause = threading.Event()
@@ -59,8 +66,8 @@ class LiveLog:
                     self._wake.wait()
                 batches = self._take()
             for (run, key, number), chunks in batches.items():
-                self._store_batch(record_key(run, live_key(key, number)), chunks)
-            pause.wait(_EVERY)
+                self._send(run, key, number, chunks)
+            pause.wait(self._every)
 
     def _take(self) -> dict[tuple[str, str, int], list[list[object]]]:
         batches: dict[tuple[str, str, int], list[list[object]]] = {}
@@ -71,12 +78,29 @@ class LiveLog:
         self._waiting.clear()
         return batches
 
-    def _store_batch(self, at: str, chunks: Sequence[object]) -> None:
+    def _send(self, run: str, key: str, number: int, chunks: Sequence[object]) -> None:
+        at = record_key(run, live_key(key, number))
         try:
-            self._store.put(at, self._codec.encode(list(chunks), "live chunks"))
+            if self._pubsub is not None:
+                data = self._codec.encode([key, list(chunks)], "live chunks")
+                self._pubsub.publish(live_topic(run), data)
+            else:
+                self._store.put(at, self._codec.encode(list(chunks), "live chunks"))
         except DaprRunnersError as error:
             # The chunks are in the step's record as well: a caller gets them later.
             logger.warning("live chunks %s: %s", at, error)
+
+
+def live_topic(run: str) -> str:
+    """Topic of the live chunks of ``run``."""
+    return f"dapr-runners-live-{run}"
+
+
+def read_message(codec: Codec, data: bytes) -> list[LiveChunk]:
+    """The live chunks in a message of the topic of a run."""
+    message: Any = codec.decode(data, "a live message")
+    key, chunks = message
+    return [LiveChunk(key, seq, chunk) for seq, chunk in chunks]
 
 
 def read_batch(codec: Codec, at: str, data: bytes) -> list[tuple[int, bytes]]:

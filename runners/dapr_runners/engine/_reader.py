@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 from dapr_runners.engine._bus import Bus, Cancelled, LiveChunk, Message
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import CANCELLED, end_key, record_key
-from dapr_runners.engine._live_log import live_key, read_batch
+from dapr_runners.engine._live_log import live_key, live_topic, read_batch, read_message
+from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._turns import Progress
 from dapr_runners.engine._work import Json, Record
 from dapr_runners.state import Codec
@@ -48,16 +49,20 @@ class Reader:
         progress: Callable[[str], Any],
         caught_up: Callable[[], None] = lambda: None,
         codec: Codec | None = None,
+        pubsub: PubSub | None = None,
     ) -> None:
         self._run = run
         self._io = io
         self._decode = decode
         self._progress = progress
         self._caught_up = caught_up
-        self._codec = codec  # given when the run has live chunks to look for
         self._batches: dict[str, int] = {}  # record key -> batches of live chunks read
         self._inbox = io.inbox()
-        self._unsubscribe = bus.subscribe(run, self._inbox.put)
+        self._unsubscribe = [bus.subscribe(run, self._inbox.put)]
+        self._codec = codec  # given when the run has live chunks to look for
+        if codec is not None and pubsub is not None:
+            self._codec = None  # and they come by themselves
+            self._unsubscribe.append(pubsub.subscribe(live_topic(run), self._published(codec)))
         self._expected: dict[str, int] = {"0": 0}  # record key -> chunks given out live
         self._early: dict[str, Record] = {}
         self._pause = _FIRST_POLL
@@ -67,7 +72,16 @@ class Reader:
 
     def close(self) -> None:
         """Stop listening."""
-        self._unsubscribe()
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        self._unsubscribe.clear()
+
+    def _published(self, codec: Codec) -> Callable[[bytes], None]:
+        def listener(data: bytes) -> None:
+            for chunk in read_message(codec, data):
+                self._inbox.put(chunk)
+
+        return listener
 
     async def events(self) -> AsyncIterator[list[Event]]:
         """Chunks as they come, and each record after its chunks, as many at once as there are.

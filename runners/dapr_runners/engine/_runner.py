@@ -20,6 +20,7 @@ from dapr_runners.engine._keys import (
     spec_key,
 )
 from dapr_runners.engine._patience import PatientIO
+from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._turns import (
     Claim,
@@ -74,12 +75,14 @@ class Runner:
         steps_per_activity: int = 1,
         seconds_per_activity: float | None = None,
         multitask_strategy: MultitaskStrategy = "reject",
+        pubsub: PubSub | None = None,
     ) -> None:
         self.name = name
         self.store = store
         self._codec = codec
         self._adapter = adapter
         self._bus = bus
+        self._pubsub = pubsub
         self._worker = worker or default_worker()
         self._step_timeout = step_timeout
         self._strategy: MultitaskStrategy = multitask_strategy
@@ -215,6 +218,7 @@ class Runner:
             lambda r: self._turns.progress(io, r),
             caught_up,
             self._codec if live else None,
+            self._pubsub,
         )
         try:
             async for events in reader.events():

@@ -41,9 +41,9 @@ class GraphAdapter:
         saver: Callable[[], BaseCheckpointSaver[Any]],
         retry_after: RetryAfter,
         artifact_limit: int,
+        live_log: LiveLog,
     ) -> None:
         self._graph = graph
-        live_log = LiveLog(store, codec)
         self._lives = Lives()
         self._book = Book(codec)
         self._scopes = Scopes(graph, codec, store, saver, artifact_limit)

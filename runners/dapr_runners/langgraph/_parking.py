@@ -129,6 +129,12 @@ class _ParkedLoop:
         self._skip_cache = False
         return super().tick()  # type: ignore[misc]
 
+    def _is_decided(self: Any) -> bool:
+        """Whether a thawed plan has decided already what comes from the cache. Asked once: the
+        calls its tasks make then have not been decided on."""
+        decided, self._skip_cache = self._skip_cache, False
+        return decided
+
     def put_writes(self: Any, task_id: str, writes: Any, *, cached: bool = False) -> None:
         parking = self.parking
         if (
@@ -188,8 +194,7 @@ class ParkedSyncLoop(_ParkedLoop, lg.SyncPregelLoop):
         return self
 
     def match_cached_writes(self) -> Any:
-        # A thawed plan has decided already what comes from the cache.
-        return () if self._skip_cache else super().match_cached_writes()
+        return () if self._is_decided() else super().match_cached_writes()
 
     def accept_push(self, task: Any, write_idx: int, call: Any = None) -> Any:
         return self._remember_call(super().accept_push(task, write_idx, call))
@@ -212,7 +217,7 @@ class ParkedAsyncLoop(_ParkedLoop, lg.AsyncPregelLoop):
         return self
 
     async def amatch_cached_writes(self) -> Any:
-        return () if self._skip_cache else await super().amatch_cached_writes()
+        return () if self._is_decided() else await super().amatch_cached_writes()
 
     async def aaccept_push(self, task: Any, write_idx: int, call: Any = None) -> Any:
         return self._remember_call(await super().aaccept_push(task, write_idx, call))

@@ -1,5 +1,6 @@
 """The runner for LangGraph graphs."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, cast
 
@@ -11,7 +12,9 @@ from dapr_runners.engine import (
     Bus,
     Chunk,
     Claim,
+    LiveLog,
     MultitaskStrategy,
+    PubSub,
     Record,
     Runner,
     StepTimeoutError,
@@ -63,6 +66,8 @@ class DaprWorkflowGraphRunner(Runner):
     the codec may rebuild beyond those of the graph's schemas and modules, and codec extensions.
     ``artifact_limit`` (bytes): larger values are stored once, by content hash.
     ``multitask_strategy``: what a call does while its thread has an active run with another input.
+    ``live_pubsub`` names a pub/sub component for tokens and custom events of steps that run in
+    other processes (default: in small batches through the state store).
 
     LangGraph's own methods (``invoke``, ``stream``, ``batch``, ``get_state``, ``update_state``, ...
     and their async twins) have LangGraph's arguments, results and exceptions. A thread is
@@ -92,6 +97,7 @@ class DaprWorkflowGraphRunner(Runner):
         multitask_strategy: MultitaskStrategy = "reject",
         allow_types: Iterable[Any] = (),
         artifact_limit: int = 65_536,
+        live_pubsub: str | None = None,
         worker: Worker | None = None,
     ) -> None:
         if not isinstance(graph, Pregel):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -114,6 +120,9 @@ class DaprWorkflowGraphRunner(Runner):
         bus = Bus()
         retry_after = _never if retry is None else retry.pause
         self._own_saver: DaprSaver | None = None
+        pubsub = None
+        if live_pubsub is not None:
+            pubsub = PubSub(live_pubsub, store.address, os.environ.get("DAPR_API_TOKEN"))
         self._lender = GraphAdapter(
             name,
             graph,
@@ -123,6 +132,7 @@ class DaprWorkflowGraphRunner(Runner):
             saver=self._dapr_saver,
             retry_after=lambda _node, error, attempt: retry_after(error, attempt),
             artifact_limit=artifact_limit,
+            live_log=LiveLog(store, codec, pubsub),
         )
         super().__init__(
             name=name,
@@ -131,6 +141,7 @@ class DaprWorkflowGraphRunner(Runner):
             store=store,
             bus=bus,
             worker=worker,
+            pubsub=pubsub,
             step_timeout=step_timeout,
             max_attempts=max_attempts,
             steps_per_activity=steps_per_activity,

@@ -5,7 +5,7 @@ from dapr_runners.state._artifacts import ArtifactCache, Artifacts, artifact_key
 from dapr_runners.state._codec import Codec, Extension
 from dapr_runners.state._exceptions import describe_traceback
 from dapr_runners.state._pandas import pandas_extensions
-from dapr_runners.state._store import StateStore, StoredValue, sidecar_address
+from dapr_runners.state._store import StateStore, StoredValue, open_channel, sidecar_address
 from dapr_runners.state.errors import (
     CorruptRecordError,
     RemoteError,
@@ -31,6 +31,7 @@ __all__ = [
     "UnstorableValueError",
     "artifact_key",
     "describe_traceback",
+    "open_channel",
     "pandas_extensions",
     "sidecar_address",
 ]

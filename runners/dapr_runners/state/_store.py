@@ -92,7 +92,7 @@ class StateStore:
         token = os.environ.get("DAPR_API_TOKEN") if api_token is None else api_token
         self._metadata = (("dapr-api-token", token),) if token else ()
         self._timeout = timeout
-        self._channel = _open_channel(self.address)
+        self._channel = open_channel(self.address)
         stub: Any = api_service_v1.DaprStub(self._channel)
         self._get = cast(_Call, stub.GetState)
         self._get_bulk = cast(_Call, stub.GetBulkState)
@@ -401,7 +401,8 @@ def _settle(future: "asyncio.Future[None]") -> None:
         future.set_result(None)
 
 
-def _open_channel(address: str) -> grpc.Channel:
+def open_channel(address: str) -> grpc.Channel:
+    """A channel without message limits to ``host:port``, with TLS for ``https://`` addresses."""
     for scheme in ("https://", "grpcs://"):
         if address.startswith(scheme):
             credentials = grpc.ssl_channel_credentials()

@@ -1,0 +1,50 @@
+"""A graph whose node says something, and then waits until somebody has heard it."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from langgraph.config import get_stream_writer
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
+
+from dapr_runners.langgraph import DaprWorkflowGraphRunner
+
+WORDS = ("one", "two", "three")
+
+
+class State(TypedDict, total=False):
+    said: list[str]
+
+
+def make(live_pubsub: str = "") -> list[Any]:
+    """The runner, for the caller and for its worker process."""
+    builder = StateGraph(State)
+    builder.add_node("speak", speak)
+    builder.add_edge(START, "speak")
+    runner = DaprWorkflowGraphRunner(
+        builder.compile(), name="speaker", live_pubsub=live_pubsub or None
+    )
+    return [runner]
+
+
+def speak(state: State) -> State:
+    write = get_stream_writer()
+    for word in WORDS:
+        write(word)
+        wait_for(heard(word))
+    return {"said": list(WORDS)}
+
+
+def heard(word: str) -> Path:
+    """The file that tells that ``word`` was heard."""
+    return Path(os.environ["HEARD"]) / word
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"nobody heard {path.name}")
+        time.sleep(0.005)
