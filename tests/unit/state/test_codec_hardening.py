@@ -130,9 +130,10 @@ def test_bombs_do_not_go_off() -> None:
 
 
 def test_an_array_of_memory_addresses_is_not_made() -> None:
-    for dtype in ("O", "|O8", {"coerce": True}, [["a", "O"]]):
+    fields = {"names": ["a"], "formats": ["O"], "offsets": [0], "titles": [None], "itemsize": 8}
+    for dtype in ("O", "|O8", {"coerce": True}, fields | {"aligned": False}):
         body = ormsgpack.packb(ormsgpack.Ext(50, ormsgpack.packb([dtype, [1], "C", b"\x01" * 8])))
-        with pytest.raises(CorruptRecordError):
+        with pytest.raises(CorruptRecordError, match=r"is expected where|memory addresses"):
             CODEC.decode(with_checksum(body))
 
 

@@ -72,6 +72,7 @@ PLAIN: dict[str, Any] = {
     "dataclass key": {ct.Frozen(1): 1},
     "set": {1, "a", (2,), None},
     "frozenset": frozenset((b"x", frozenset())),
+    "set of text": set("abcdefgh"),
     "Ellipsis": ...,
     "NotImplemented": NotImplemented,
     "range": range(5, 1, -2),
