@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from dapr_runners.engine import IO, Work, record_key
+from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._book import Book
 from dapr_runners.langgraph._lanes import split_lane
 from dapr_runners.langgraph._live import Live
 from dapr_runners.langgraph._lives import Lives
 from dapr_runners.langgraph._names import step_name
+from dapr_runners.langgraph._outlets import bound
 from dapr_runners.langgraph._parking import Parking
 from dapr_runners.langgraph._route import Route, routed
 from dapr_runners.langgraph._scope import Scope
@@ -34,9 +36,11 @@ class Openings:
         """A loop of the root graph, to begin with ``input`` or from a snapshot."""
         is_async = work.item["mode"] == "async"
         parking.record_call = scope.record_call(is_async)
-        live = Live(
-            scope.graph, input, scope.config(), scope.arguments(), parking, is_async=is_async
-        )
+        config = scope.config()
+        if scope.outbox is not None:
+            config["configurable"][lg.CONFIG_KEY_CHECKPOINTER] = scope.outbox
+        config = bound(config, lambda: parking.route)
+        live = Live(scope.graph, input, config, scope.arguments(), parking, is_async=is_async)
         live.event_loop = asyncio.get_running_loop() if is_async else None
         return live
 
@@ -52,7 +56,7 @@ class Openings:
         live = Live(
             graph,
             captured.input,
-            captured.config,
+            bound(captured.config, lambda: parking.route),
             {**_NESTED_ARGUMENTS, "output_keys": graph.output_channels},
             parking,
             is_async=parent.is_async,

@@ -9,7 +9,7 @@ ones, and the user's saver holds each exactly once. What is kept is read back th
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, TypeAlias, cast
 
 from langgraph.checkpoint.base import (
@@ -23,7 +23,7 @@ from langgraph.checkpoint.base import (
 
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._parts import PartReader, PartWriter
-from dapr_runners.langgraph._route import current_route
+from dapr_runners.langgraph._route import Route, current_route
 from dapr_runners.langgraph._snapshot import (
     freeze_checkpoint,
     freeze_writes,
@@ -38,19 +38,24 @@ Writes: TypeAlias = list[tuple[str, str, Any]]
 class OutboxSaver(BaseCheckpointSaver[Any]):
     """Keeps what a graph writes to ``real``; reads see what is kept."""
 
-    def __init__(self, real: BaseCheckpointSaver[Any]) -> None:
+    def __init__(
+        self,
+        real: BaseCheckpointSaver[Any],
+        outlet: Callable[[], Route | None] = current_route.get,
+    ) -> None:
         super().__init__(serde=real.serde)
         self.real = real
-        self.box: list[Any] = []
+        self._outlet = outlet
 
-    def take(self) -> list[Any]:
-        """What is kept, which is then the caller's to record."""
-        box, self.box = self.box, []
-        return box
+    def toward(self, outlet: Callable[[], Route | None]) -> "OutboxSaver":
+        """The same saver, which keeps what is written where ``outlet`` says at the time."""
+        return OutboxSaver(self.real, outlet)
 
     def _box(self) -> list[Any]:
-        route = current_route.get()
-        return self.box if route is None else route.box
+        route = self._outlet() or current_route.get()
+        if route is None:
+            raise RuntimeError("a saver was used outside of every activity of its run")
+        return route.box
 
     @property
     def config_specs(self) -> list[Any]:
@@ -60,7 +65,7 @@ class OutboxSaver(BaseCheckpointSaver[Any]):
         return self.real.get_next_version(current, channel)
 
     def with_allowlist(self, extra_allowlist: Any) -> "OutboxSaver":
-        return OutboxSaver(self.real.with_allowlist(extra_allowlist))
+        return OutboxSaver(self.real.with_allowlist(extra_allowlist), self._outlet)
 
     # -- writing
 

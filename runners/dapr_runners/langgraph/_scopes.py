@@ -63,7 +63,6 @@ class Scopes:
         if call.saver:
             own = cast(Any, graph).checkpointer
             outbox = OutboxSaver(own if _is_saver(own) else self._saver())
-            graph = graph.copy({"checkpointer": outbox})
         return Scope(
             run=run,
             is_async=mode == "async",

@@ -16,6 +16,7 @@ from langgraph.pregel import Pregel
 
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._live import Live
+from dapr_runners.langgraph._outlets import bound_task
 from dapr_runners.langgraph._parking import StepResult
 from dapr_runners.langgraph._route import Route, current_route, routed
 
@@ -43,7 +44,8 @@ class Step:
     def __init__(self, live: Live, task_id: str, task: Any = None) -> None:
         self._live = live
         self._loop = live.loop
-        self._task = task if task is not None else self._loop.tasks[task_id]
+        self._route = current_route.get()
+        self._task = self._bound(task if task is not None else self._loop.tasks[task_id])
         self._pushed: dict[str, list[tuple[str, Any]]] = {}
         # PregelRunner holds what it is given by weak reference only.
         self._submit = self._loop.submit
@@ -94,11 +96,14 @@ class Step:
             pushed=self._pushed,
         )
 
+    def _bound(self, task: Any) -> Any:
+        return None if task is None else bound_task(task, lambda: self._route)
+
     def _accept_push(self, task: Any, write_idx: int, call: Any = None) -> Any:
-        return self._loop.accept_push(task, write_idx, call)
+        return self._bound(self._loop.accept_push(task, write_idx, call))
 
     async def _accept_push_async(self, task: Any, write_idx: int, call: Any = None) -> Any:
-        return await self._loop.aaccept_push(task, write_idx, call)
+        return self._bound(await self._loop.aaccept_push(task, write_idx, call))
 
     def _put_writes(self, task_id: str, writes: Any, *, cached: bool = False) -> None:
         if not writes:

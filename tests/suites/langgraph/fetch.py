@@ -1,4 +1,4 @@
-"""Bring LangGraph's own tests: the source distribution of the locked version, with its hash checked.
+"""Bring LangGraph's own tests: the source distribution of the locked version, by its hash.
 
     python tests/suites/langgraph/fetch.py     prints the directory the tests are in
 
