@@ -7,7 +7,6 @@ The engine's activities are coroutines. In a run of mode "sync" they run in a th
 
 import asyncio
 import queue
-import time
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -18,6 +17,7 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import Future
+from time import sleep  # the real one, also where a test of the user's replaces time.sleep
 from typing import Any, Protocol, TypeVar
 
 from dapr_runners.state import StateStore, StoredValue
@@ -171,7 +171,7 @@ class BlockingIO:
         return function()
 
     async def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)  # noqa: ASYNC251 - this coroutine is driven by a thread
+        sleep(seconds)  # noqa: ASYNC251 - this coroutine is driven by a thread
 
     def inbox(self) -> Inbox:
         return _ThreadInbox()
