@@ -27,7 +27,8 @@ from dapr_runners.sidecar._instance import (
 )
 from dapr_runners.sidecar._ledger import Ledger
 from dapr_runners.sidecar._protos import pb
-from dapr_runners.sidecar._storage import StoredTask, Transaction
+from dapr_runners.sidecar._storage import Transaction
+from dapr_runners.sidecar._tasks import Tasks
 from dapr_runners.sidecar._timers import Timer, Timers
 
 _log = logging.getLogger("dapr_runners.sidecar")
@@ -64,12 +65,12 @@ class Engine:
         self.app_id = app_id
         self.ledger = Ledger(database, limits.cache)
         self.timers = Timers(self._fire)
+        self.tasks = Tasks(dispatcher)
         self._dispatcher = dispatcher
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._boot = uuid.uuid4().hex
         self._turns = 0
-        self._tasks: dict[str, dict[int, StoredTask]] = {}
         self._ready: dict[str, Instance] = {}
         self._stalled: dict[str, Instance] = {}
         self.connected = asyncio.Event()
@@ -85,7 +86,7 @@ class Engine:
         for instance_id, start_at in rows.scheduled_starts():
             self.timers.add(instance_id, START_TIMER, Timer(start_at, None))
         for task in rows.tasks():
-            self.run(task)
+            self.tasks.run(task)
         for instance_id in rows.with_inbox():
             instance = self.ledger.find(instance_id)
             if instance is not None:
@@ -156,45 +157,12 @@ class Engine:
             instance.inbox.append(Arrival(event(timerFired=fired), None))
         self.wake(instance)
 
-    # -- activities
-
-    def plan(self, task: StoredTask) -> None:
-        """An activity is scheduled; it is to :meth:`run` once that is durable."""
-        self._tasks.setdefault(task.instance_id, {})[task.event.eventId] = task
-
-    def run(self, task: StoredTask) -> None:
-        """Hand out an activity, unless its instance ended meanwhile."""
-        self._tasks.setdefault(task.instance_id, {})[task.event.eventId] = task
-        scheduled = task.event.taskScheduled
-        request = pb.ActivityRequest(
-            name=scheduled.name,
-            version=scheduled.version if scheduled.HasField("version") else None,
-            input=scheduled.input if scheduled.HasField("input") else None,
-            workflowInstance=pb.WorkflowInstance(
-                instanceId=task.instance_id, executionId=text(task.execution_id)
-            ),
-            taskId=task.event.eventId,
-            taskExecutionId=scheduled.taskExecutionId,
-        )
-        item = pb.WorkItem(activityRequest=request, completionToken=task.execution_id)
-        key = ("task", task.instance_id, task.event.eventId)
-        self._dispatcher.submit(Work(key, lambda _: item, limit=f"activity/{scheduled.name}"))
-
-    def run_planned(self, tasks: list[StoredTask]) -> None:
-        """Hand out the activities whose schedule is durable and still wanted."""
-        for task in tasks:
-            if self._tasks.get(task.instance_id, {}).get(task.event.eventId) is task:
-                self.run(task)
-
     def finish_task(self, response: pb.ActivityResponse) -> Transaction | None:
         """The effects of an activity's answer; None when it is not the first, or not wanted."""
-        task = self._tasks.get(response.instanceId, {}).get(response.taskId)
-        if task is None or task.execution_id != response.completionToken:
-            return None
+        task = self.tasks.take(response)
         instance = self.ledger.find(response.instanceId)
-        if instance is None:
+        if task is None or instance is None:
             return None
-        self._forget_task(task)
         transaction = Transaction()
         transaction.finish_task(instance.id, response.taskId)
         execution = task.event.taskScheduled.taskExecutionId
@@ -214,13 +182,6 @@ class Engine:
             )
             self.arrive(instance, event(taskCompleted=completed, router=router), transaction)
         return transaction
-
-    def _forget_task(self, task: StoredTask) -> None:
-        tasks = self._tasks[task.instance_id]
-        del tasks[task.event.eventId]
-        if not tasks:
-            del self._tasks[task.instance_id]
-        self._dispatcher.finish(("task", task.instance_id, task.event.eventId))
 
     # -- turns
 
@@ -316,8 +277,7 @@ class Engine:
 
     def settle(self, instance: Instance, transaction: Transaction) -> None:
         """Nothing of an instance, or of its past generation, waits, runs or fires any more."""
-        for task in list(self._tasks.get(instance.id, {}).values()):
-            self._forget_task(task)
+        self.tasks.forget_all(instance.id)
         self.timers.remove_all(instance.id)
         transaction.drop(instance.id, "tasks", "timers")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import grpc
 
-from dapr_runners.sidecar import _effects, _rerun
+from dapr_runners.sidecar import _effects, _lifecycle, _rerun
 from dapr_runners.sidecar._engine import Engine
 from dapr_runners.sidecar._grpc import Context, abort
 from dapr_runners.sidecar._instance import TERMINAL, Instance, View, event, timestamp, unwrap
@@ -90,13 +90,13 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         for field in ("scheduledStartTimestamp", "parentTraceContext"):
             if request.HasField(field):  # pyright: ignore[reportArgumentType]
                 more[field] = getattr(request, field)
-        start = _effects.start_event(
+        start = _lifecycle.start_event(
             self._engine, request.instanceId, request.name, unwrap(request, "input"), **more
         )
         transaction = Transaction()
         try:
-            _effects.create(self._engine, start, transaction)
-        except _effects.AlreadyExistsError as error:
+            _lifecycle.create(self._engine, start, transaction)
+        except _lifecycle.AlreadyExistsError as error:
             detail = f"{_CREATE}rpc error: code = AlreadyExists desc = {error}"
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, detail)
         await self._engine.ledger.commit(transaction)
@@ -180,12 +180,12 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
             await self._check_stalled(instance, context, _PURGE)
         transaction = Transaction()
         try:
-            _effects.check_purge(self._engine, instance, request.recursive, request.force)
-        except _effects.NotCompletedError as error:
+            _lifecycle.check_purge(self._engine, instance, request.recursive, request.force)
+        except _lifecycle.NotCompletedError as error:
             await context.abort(grpc.StatusCode.UNKNOWN, f"{_PURGE}{error}")
         if not request.force:
             await self._check_worker(request.instanceId, context, _PURGE)
-        count = _effects.purge(self._engine, instance, request.recursive, transaction)
+        count = _lifecycle.purge(self._engine, instance, request.recursive, transaction)
         await self._engine.ledger.commit(transaction)
         return pb.PurgeInstancesResponse(deletedInstanceCount=count)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dapr_runners.sidecar import _effects as effects
+from dapr_runners.sidecar import _lifecycle as lifecycle
 from dapr_runners.sidecar._database import Change, Database
 from dapr_runners.sidecar._dispatch import Dispatcher, Stream
 from dapr_runners.sidecar._engine import Engine, Limits
@@ -48,8 +49,8 @@ class Harness:
 
     async def start(self, instance_id: str, value: str | None = None) -> None:
         transaction = Transaction()
-        first = effects.start_event(self.engine, instance_id, "workflow", value)
-        effects.create(self.engine, first, transaction)
+        first = lifecycle.start_event(self.engine, instance_id, "workflow", value)
+        lifecycle.create(self.engine, first, transaction)
         await self.engine.ledger.commit(transaction)
 
     async def raise_event(self, instance_id: str, name: str) -> None:
@@ -279,8 +280,8 @@ async def test_an_id_taken_and_freed_before_any_commit(harness: Harness) -> None
     assert done is not None
     harness.engine.ledger.submit(done)
     transaction = Transaction()
-    first = effects.start_event(harness.engine, "a", "workflow", "second")
-    effects.create(harness.engine, first, transaction)
+    first = lifecycle.start_event(harness.engine, "a", "workflow", "second")
+    lifecycle.create(harness.engine, first, transaction)
     harness.engine.ledger.submit(transaction)
     await harness.database.release()
     item = await harness.turn(stream)
