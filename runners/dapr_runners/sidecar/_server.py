@@ -27,7 +27,7 @@ from dapr_runners.sidecar.errors import SidecarStartError
 _log = logging.getLogger("dapr_runners.sidecar")
 
 _SWEEP_SECONDS = 60.0
-_GRACE_SECONDS = 0.5
+_GRACE_SECONDS = 0.2
 
 
 class Server:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from dapr_runners.sidecar._instance import FOREVER
 
-_LONGEST_SLEEP = 3600.0
-"""Seconds: clocks are compared at least this often, since wall clocks are corrected."""
+_LONGEST_SLEEP = 60.0
+"""Seconds: clocks are compared at least this often, since the loop's stands still while a machine
+sleeps, and the wall's is corrected."""
 
 
 @dataclass(frozen=True, slots=True)
