@@ -204,20 +204,23 @@ class Reader:
         return events
 
     async def _steps_before(self, record: Record) -> list[Event]:
-        """The steps of a superstep come before what follows it, whichever was found first."""
+        """The steps of a superstep come before what follows it, whichever was found first, with all
+        that is inside them. What is not there was not waited for."""
         lane, n = _place(record.key)
-        if n is None:
-            return []
-        steps = [key for key in self._expected if key.startswith(f"{lane}{n - 1}:")]
-        found = {key: self._early.pop(key) for key in steps if key in self._early}
-        missing = [key for key in steps if key not in found]
-        if missing:
-            found.update(await self._fetch(missing))
         events: list[Event] = []
-        for key in steps:
-            if key in found:
-                events += self._give_out(found[key])
-            self._expected.pop(key, None)
+        if n is None:
+            return events
+        inside = f"{lane}{n - 1}:"
+        while steps := [key for key in self._expected if key.startswith(inside)]:
+            found = {key: self._early.pop(key) for key in steps if key in self._early}
+            missing = [key for key in steps if key not in found]
+            if missing:
+                found.update(await self._fetch(missing))
+            for key in steps:
+                if key in found and key in self._expected:
+                    events += await self._steps_before(found[key])
+                    events += self._give_out(found[key])
+                self._expected.pop(key, None)
         return events
 
     def _give_out(self, record: Record) -> list[Event]:

@@ -3,6 +3,7 @@
 from corpus import (
     agents,
     basics,
+    corners,
     failures,
     functional,
     injection,
@@ -13,6 +14,7 @@ from corpus import (
     state_types,
     streaming,
     subgraphs,
+    subgraphs_together,
     time_travel,
 )
 from corpus.case import CASES
@@ -22,6 +24,7 @@ __all__ = ["CASES", "MODULES"]
 MODULES = (
     agents,
     basics,
+    corners,
     failures,
     functional,
     injection,
@@ -32,5 +35,6 @@ MODULES = (
     state_types,
     streaming,
     subgraphs,
+    subgraphs_together,
     time_travel,
 )

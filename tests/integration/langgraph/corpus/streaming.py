@@ -13,7 +13,7 @@ from corpus.case import Services, case
 from corpus.interrupts import asking_in_parallel, asking_twice
 from corpus.probe import Probe
 from corpus.state import State
-from corpus.subgraphs import as_node
+from corpus.subgraphs import around, as_node
 
 
 @case(linear)
@@ -120,3 +120,44 @@ def durability_exit_with_questions(it: Probe) -> None:
     it.invokes(Command(resume="1"), durability="exit")
     it.invokes(Command(resume="2"), durability="exit")
     it.shows_history()
+
+
+def talking_inside(services: Services) -> Any:
+    inner = StateGraph(State)
+
+    def talk(state: State) -> State:
+        get_stream_writer()("talk")
+        model = GenericFakeChatModel(messages=iter([AIMessage("hello world")]))
+        return {"log": [model.invoke("hi").content]}
+
+    inner.add_node("talk", talk)
+    inner.add_node("again", talk)
+    inner.add_edge(START, "talk")
+    inner.add_edge("talk", "again")
+    return around(services, inner.compile())
+
+
+@case(talking_inside)
+def chunks_from_inside_unasked(it: Probe) -> None:
+    it.streams({"x": 1}, "custom")
+    it.sees([chunk.content for chunk, _ in it.chunks({"x": 1}, "messages", it.config("2"))])
+    it.streams({"x": 1}, ["custom", "updates"], it.config("3"))
+
+
+@case(talking_inside)
+def chunks_from_inside(it: Probe) -> None:
+    chunks = it.chunks({"x": 1}, ["custom", "updates", "values", "tasks"], subgraphs=True)
+    it.sees([([part.split(":")[0] for part in path], mode, chunk) for path, mode, chunk in chunks])
+
+
+@case(talking)
+def second_version(it: Probe) -> None:
+    it.streams({"messages": [("user", "hi")]}, ["values", "updates", "custom"], version="v2")
+    it.invokes({"messages": [("user", "hi")]}, it.config("2"), version="v2")
+
+
+@case(asking_twice)
+def second_version_with_questions(it: Probe) -> None:
+    it.streams_in_any_order({"x": 1}, ["values", "updates"], version="v2")
+    it.invokes(Command(resume="1"), version="v2")
+    it.invokes(Command(resume="2"), version="v2")
