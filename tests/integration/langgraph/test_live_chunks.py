@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from live_graph import WORDS, heard, make
-from worker_processes import WorkerProcess
 
 from dapr_runners.sidecar import EmbeddedSidecar
+from worker_processes import WorkerProcess
 
 HERE = Path(__file__).parent
 
@@ -20,8 +20,7 @@ def test_a_chunk_is_heard_before_its_node_has_ended(
 ) -> None:
     monkeypatch.setenv("HEARD", str(tmp_path))
     variables = {**sidecar.env(), "HEARD": str(tmp_path)}
-    with WorkerProcess(HERE, "live_graph:make", live_pubsub, variables=variables) as worker:
-        worker.wait_until_ready()
+    with WorkerProcess(HERE, "live_graph:make", live_pubsub, variables=variables):
         [runner] = make(live_pubsub)
         runner.connect()
         received: list[str] = []
