@@ -170,6 +170,9 @@ def test_a_frame_subclass_and_an_unknown_dtype_are_refused() -> None:
     with pytest.raises(UnstorableValueError, match=r"its dtype is Sparse\[int64, 0\]") as caught:
         CODEC.encode(pd.Series(pd.arrays.SparseArray([0, 1])), "state")
     assert caught.value.where == "state…"
+    with pytest.raises(UnstorableValueError) as caught:
+        CODEC.encode(pd.Index(pd.arrays.SparseArray([0, 1])), "state")
+    assert caught.value.where == "state…"
 
 
 def test_a_cell_that_cannot_be_stored_is_refused() -> None:
