@@ -9,6 +9,7 @@ ones, and the user's saver holds each exactly once. What is kept is read back th
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, TypeAlias, cast
 
@@ -85,11 +86,19 @@ class OutboxSaver(BaseCheckpointSaver[Any]):
     ) -> None:
         self._box().append([_WRITES, _kept_config(config), list(writes), task_id, task_path])
 
-    async def aput(self, *args: Any, **kwargs: Any) -> Any:
-        return self.put(*args, **kwargs)
+    async def aput(
+        self,
+        config: Any,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> Any:
+        return self.put(config, checkpoint, metadata, new_versions)
 
-    async def aput_writes(self, *args: Any, **kwargs: Any) -> None:
-        self.put_writes(*args, **kwargs)
+    async def aput_writes(
+        self, config: Any, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        self.put_writes(config, writes, task_id, task_path)
 
     # -- reading
 
@@ -232,7 +241,8 @@ def send_box(frozen: list[list[Any]], parts: PartReader, saver: BaseCheckpointSa
             )
         else:
             _, config, writes, task_id, task_path = entry
-            saver.put_writes(config, thaw_writes(writes, parts), task_id, task_path)
+            path = [task_path] if _takes_path(saver.put_writes) else []
+            saver.put_writes(config, thaw_writes(writes, parts), task_id, *path)
 
 
 async def send_box_async(
@@ -250,4 +260,10 @@ async def send_box_async(
             )
         else:
             _, config, writes, task_id, task_path = entry
-            await saver.aput_writes(config, thaw_writes(writes, parts), task_id, task_path)
+            path = [task_path] if _takes_path(saver.aput_writes) else []
+            await saver.aput_writes(config, thaw_writes(writes, parts), task_id, *path)
+
+
+def _takes_path(put_writes: Any) -> bool:
+    """Whether a saver stores the paths of tasks: those made for LangGraph 0.2 do not."""
+    return "task_path" in inspect.signature(put_writes).parameters
