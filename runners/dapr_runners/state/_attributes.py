@@ -1,6 +1,5 @@
 """The attributes of an instance, read and set without running any code of its class."""
 
-import contextlib
 import dataclasses
 import functools
 import types
@@ -31,8 +30,10 @@ class Attributes:
             attributes = {k: v for k, v in attributes.items() if k not in self._skipped}
         slots: dict[str, Any] = {}
         for name, slot in self._slots.items():
-            with contextlib.suppress(AttributeError):
+            try:
                 slots[name] = slot.__get__(instance)
+            except AttributeError:
+                continue  # the slot is empty
         return [attributes, slots or None]
 
     def give(self, instance: Any, attributes: object, slots: object) -> None:

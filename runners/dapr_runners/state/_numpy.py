@@ -146,6 +146,8 @@ def _dtype_parts(dtype: Any) -> Any:
         parts = dtype.str
         if dtype.kind in "iu" and _dtype(parts).type is not dtype.type:
             parts = parts[0] + dtype.char  # long long, where long is as wide
+        if dtype.kind in "biufcO":
+            return parts
     try:
         same = _dtype(parts) == dtype and _dtype(parts).type is dtype.type
     except Exception:
