@@ -22,6 +22,10 @@ from dapr_runners.state._wire import (
 )
 
 
+_FIRST_USER_DTYPE = 256
+"""The number from which dtypes are not numpy's own."""
+
+
 def numpy_encoder(cls: type) -> Encoder | None:
     """The encoder for a numpy class, or None if ``cls`` is not one that can be stored."""
     numpy: Any = sys.modules.get("numpy")
@@ -146,7 +150,7 @@ def _dtype_parts(dtype: Any) -> Any:
         parts = dtype.str
         if dtype.kind in "iu" and _dtype(parts).type is not dtype.type:
             parts = parts[0] + dtype.char  # long long, where long is as wide
-        if dtype.kind in "biufcO":
+        if dtype.kind in "biufcO" and dtype.num < _FIRST_USER_DTYPE:
             return parts
     try:
         same = _dtype(parts) == dtype and _dtype(parts).type is dtype.type
