@@ -10,6 +10,7 @@ from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._runner import Runner
 from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, unpack_spec
+from dapr_runners.engine._wide import needs_parts
 from dapr_runners.engine._work import Adapter, Json, Produced, Record, Work
 from dapr_runners.engine._worker import Worker, default_worker, process_worker
 from dapr_runners.engine.errors import (
@@ -69,6 +70,7 @@ __all__ = [
     "default_worker",
     "digest",
     "iterate_in_thread",
+    "needs_parts",
     "process_worker",
     "record_key",
     "run_in_thread",

@@ -20,6 +20,7 @@ from concurrent.futures import Future
 from time import sleep  # the real one, also where a test of the user's replaces time.sleep
 from typing import Any, Protocol, TypeVar
 
+from dapr_runners.engine._wide import Wide
 from dapr_runners.state import StateStore, StoredValue
 
 T = TypeVar("T")
@@ -102,6 +103,10 @@ class IO(Protocol):
     async def replace(self, key: str, value: bytes, etag: str) -> bool: ...
     async def put_many(self, values: Mapping[str, bytes]) -> None: ...
     async def delete_many(self, keys: Sequence[str]) -> None: ...
+    async def parts_of(self, keys: Sequence[str]) -> list[str]:
+        """The keys of the parts of large values: to be deleted with ``keys``."""
+        ...
+
     async def call(self, function: Callable[[], T]) -> T:
         """Call a function that blocks."""
         ...
@@ -123,7 +128,7 @@ class IO(Protocol):
     def inbox(self) -> Inbox: ...
 
 
-class BlockingIO:
+class BlockingIO(Wide):
     """For a thread: every coroutine has finished when it is first stepped."""
 
     def __init__(
@@ -131,6 +136,7 @@ class BlockingIO:
         store: StateStore,
         submit: "Callable[[Callable[[], Any]], Future[Any]] | None" = None,
     ) -> None:
+        super().__init__()
         self._store = store
         self._submit = submit
 
@@ -146,19 +152,16 @@ class BlockingIO:
             raise RuntimeError("there are no threads to spawn on")
         return _SpawnedThread(self._submit(lambda: run_in_thread(coroutine)))
 
-    async def get(self, key: str) -> bytes | None:
-        return self._store.get(key)
-
-    async def read(self, key: str) -> StoredValue | None:
+    async def _read(self, key: str) -> StoredValue | None:
         return self._store.read(key)
 
-    async def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
+    async def _get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
         return self._store.get_many(keys)
 
-    async def create(self, key: str, value: bytes) -> bool:
+    async def _create(self, key: str, value: bytes) -> bool:
         return self._store.create(key, value)
 
-    async def replace(self, key: str, value: bytes, etag: str) -> bool:
+    async def _replace(self, key: str, value: bytes, etag: str) -> bool:
         return self._store.replace(key, value, etag)
 
     async def put_many(self, values: Mapping[str, bytes]) -> None:
@@ -177,10 +180,11 @@ class BlockingIO:
         return _ThreadInbox()
 
 
-class LoopIO:
+class LoopIO(Wide):
     """For an event loop."""
 
     def __init__(self, store: StateStore) -> None:
+        super().__init__()
         self._store = store
 
     @property
@@ -194,19 +198,16 @@ class LoopIO:
         loop = asyncio.get_running_loop()
         return _SpawnedThread(asyncio.run_coroutine_threadsafe(coroutine, loop))
 
-    async def get(self, key: str) -> bytes | None:
-        return await self._store.aget(key)
-
-    async def read(self, key: str) -> StoredValue | None:
+    async def _read(self, key: str) -> StoredValue | None:
         return await self._store.aread(key)
 
-    async def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
+    async def _get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
         return await self._store.aget_many(keys)
 
-    async def create(self, key: str, value: bytes) -> bool:
+    async def _create(self, key: str, value: bytes) -> bool:
         return await self._store.acreate(key, value)
 
-    async def replace(self, key: str, value: bytes, etag: str) -> bool:
+    async def _replace(self, key: str, value: bytes, etag: str) -> bool:
         return await self._store.areplace(key, value, etag)
 
     async def put_many(self, values: Mapping[str, bytes]) -> None:

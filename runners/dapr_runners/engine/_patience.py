@@ -48,6 +48,9 @@ class PatientIO:
     async def delete_many(self, keys: Sequence[str]) -> None:
         await self._insist(lambda: self._io.delete_many(keys))
 
+    async def parts_of(self, keys: Sequence[str]) -> list[str]:
+        return await self._insist(lambda: self._io.parts_of(keys))
+
     async def call(self, function: Callable[[], T]) -> T:
         return await self._insist(lambda: self._io.call(function))
 

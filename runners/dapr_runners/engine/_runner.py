@@ -40,7 +40,7 @@ from dapr_runners.engine.errors import (
     RunNotFoundError,
 )
 from dapr_runners.errors import DaprRunnersError
-from dapr_runners.state import Codec, StateStore
+from dapr_runners.state import Artifacts, Codec, StateStore
 
 logger = logging.getLogger("dapr_runners")
 _PURGE_PATIENCE = 2.0
@@ -325,7 +325,8 @@ class Runner:
         thread = None if spec is None else unpack_spec(self._codec, spec, run).get("thread")
         if thread is not None:
             await self._turns.purged(io, thread, run)
-        await io.delete_many([key async for key in self._keys_of(io, run)])
+        keys = [key async for key in self._keys_of(io, run)]
+        await io.delete_many([*keys, *await io.parts_of(keys)])
 
     async def _purge_workflow(self, io: IO, run: str) -> bool:
         """Purge the workflow of ``run``; whether there was one."""
@@ -346,13 +347,16 @@ class Runner:
 
     async def _keys_of(self, io: IO, run: str) -> AsyncIterator[str]:
         """State keys of ``run``: the records say what can follow them."""
+        names: set[str] = set()
         reader = Reader(run, self._bus, io, self._journal.decode, lambda _: None)
         async for record in reader.recorded():
             yield record_key(run, record.key)
             for call in record.body.get("calls", ()):
                 yield record_key(run, call)
-            for artifact in self._artifacts_of(record):
-                yield f"{artifact_prefix(run)}/a/{artifact}"
+            names.update(self._artifacts_of(record))
+        artifacts = Artifacts(self.store, artifact_prefix(run))
+        for key in await io.call(lambda: artifacts.keys_of(names)):
+            yield key
         for key in reader.keys:
             yield attempts_key(run, key)
             async for live in reader.live_batches(key):

@@ -7,11 +7,18 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
 
-from dapr_runners.engine import artifact_prefix, record_key
+from dapr_runners.engine import (
+    BlockingIO,
+    artifact_prefix,
+    needs_parts,
+    record_key,
+    run_in_thread,
+)
 from dapr_runners.langgraph._outbox import OutboxSaver
 from dapr_runners.langgraph._parts import PartReader, PartWriter
+from dapr_runners.langgraph._route import current_route
 from dapr_runners.langgraph._specs import Call, Extras
-from dapr_runners.state import ArtifactCache, Artifacts, Codec, StateStore
+from dapr_runners.state import ArtifactCache, Artifacts, Codec, StateStore, UnstorableValueError
 
 logger = logging.getLogger("dapr_runners")
 
@@ -95,15 +102,22 @@ class Scope:
     def record_call(self, is_async: bool) -> Any:
         """Stores what a @task call returned, at once, for a re-run of the node that made it."""
 
-        def record(task_id: str, writes: list[tuple[str, Any]]) -> None:
-            data = self.codec.encode([list(w) for w in writes], f"the result of task {task_id}")
+        def record(task_id: str, name: str, writes: list[tuple[str, Any]]) -> None:
+            where = f"the result of task {name!r}"
+            try:
+                parts = [[channel, self.codec.encode(value, where)] for channel, value in writes]
+            except UnstorableValueError as refused:
+                if (route := current_route.get()) is not None:
+                    route.refused = route.refused or refused
+                return
+            data = self.codec.encode(parts, where)
             key = self._call_key(task_id)
-            if is_async:
+            if is_async and not needs_parts(data):
                 # On the event loop: sent, not waited for. Lost only if the process dies now, and
                 # then the call is one that was in flight.
                 self.store.put_soon(key, data)
             else:
-                self.store.create(key, data)
+                run_in_thread(BlockingIO(self.store).create(key, data))
 
         return record
 
@@ -120,8 +134,8 @@ class Scope:
     def recall(self, task_id: str) -> list[tuple[str, Any]] | None:
         """The recorded writes of a @task call."""
         key = self._call_key(task_id)
-        data = self.store.get(key)
+        data = run_in_thread(BlockingIO(self.store).get(key))
         if data is None:
             return None
-        writes: Any = self.codec.decode(data, key)
-        return [(channel, value) for channel, value in writes]
+        parts: Any = self.codec.decode(data, key)
+        return [(channel, self.codec.decode(value, key)) for channel, value in parts]

@@ -134,10 +134,9 @@ class Artifacts:
 
     def delete_many(self, names: Iterable[str]) -> None:
         """Delete artifacts by hash, with their parts. Those that do not exist are passed over."""
-        keys = [self.key(name) for name in names]
-        parts = self._parts(self._store.get_many(keys))
+        keys = self.keys_of(names)
         self._cache.forget(self.key(""))
-        self._store.delete_many([*keys, *map(self.key, parts)])
+        self._store.delete_many(keys)
 
     async def adelete_many(self, names: Iterable[str]) -> None:
         """Twin of :meth:`delete_many`."""
@@ -145,6 +144,11 @@ class Artifacts:
         parts = self._parts(await self._store.aget_many(keys))
         self._cache.forget(self.key(""))
         await self._store.adelete_many([*keys, *map(self.key, parts)])
+
+    def keys_of(self, names: Iterable[str]) -> list[str]:
+        """The keys in the store of artifacts, by hash, and of their parts."""
+        keys = [self.key(name) for name in names]
+        return [*keys, *map(self.key, self._parts(self._store.get_many(keys)))]
 
     def key(self, name: str) -> str:
         """The key in the store of the artifact called ``name``."""
