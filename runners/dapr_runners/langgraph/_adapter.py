@@ -11,7 +11,7 @@ from dapr_runners.langgraph._book import Book
 from dapr_runners.langgraph._chunks import Chunks
 from dapr_runners.langgraph._lanes import root_of, split_lane
 from dapr_runners.langgraph._live import Live
-from dapr_runners.langgraph._lives import Lives
+from dapr_runners.langgraph._lives import Lives, drop
 from dapr_runners.langgraph._names import activity_names
 from dapr_runners.langgraph._openings import Openings, advance
 from dapr_runners.langgraph._outbox import send_box, send_box_async
@@ -138,6 +138,8 @@ class GraphAdapter:
                 with routed(route):
                     step = Step(live, work.item["task"])
                     result = await step.run_async() if live.is_async else step.run()
+            if route.refused is not None:
+                result = StepResult(work.item["task"], [], error=route.refused)
             if failed is not None:
                 result.handles, result.handled_error = failed.id, failed.error
             return self._outcomes.step(work, scope, live, result, chunks, route.box)
@@ -180,6 +182,11 @@ class GraphAdapter:
                 error = _of_its_node(raised, node, scope)
             except Exception as raised:
                 error = raised
+        if route.refused is not None:
+            error = route.refused
+            if parked:
+                parked = False
+                drop(live)
         if error is not None and node is not None:
             pause = self._outcomes.pause(live, node, error, work)
             if pause is not None:

@@ -106,7 +106,11 @@ class Outcomes:
             outcome["status"] = "interrupted" if live.parking.interrupted else "completed"
         if live.loop is not None:
             body["step"] = live.loop.step
-        return self._produced(outcome, body, chunks, box, parts, scope, None)
+        try:
+            return self._produced(outcome, body, chunks, box, parts, scope, None)
+        except UnstorableValueError as refused:
+            # What is not stored did not happen: what the saver has is the state before.
+            return self.ended(work, scope, live, error or refused, chunks, [])
 
     def given_up(self, work: Work, scope: Scope, error: BaseException) -> Produced:
         """The run is over with ``error``, before the graph got to do anything here."""

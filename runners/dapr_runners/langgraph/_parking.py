@@ -53,7 +53,8 @@ class Parking:
     """LangChain run id of the root run, kept over processes so that tracers see one run."""
     recall: Callable[[str], list[tuple[str, Any]] | None] | None = None
     """Recorded writes of a @task call, by task id."""
-    record_call: Callable[[str, list[tuple[str, Any]]], None] | None = None
+    record_call: Callable[[str, str, list[tuple[str, Any]]], None] | None = None
+    """Records what a @task call wrote: its task id and name."""
     loop: Any = None
     route: Route | None = None
     """Outlets of the activity that drives the loop right now."""
@@ -147,7 +148,7 @@ class _ParkedLoop:
             and is_call(task)
         ):
             lg.ensure_message_ids(self.specs, writes)
-            parking.record_call(task_id, list(writes))
+            parking.record_call(task_id, task.name, list(writes))
         super().put_writes(task_id, writes, cached=cached)  # type: ignore[misc]
 
     def _remember_call(self: Any, pushed: Any) -> Any:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dapr_runners.langgraph import _private as lg
+from dapr_runners.state import UnstorableValueError
 
 
 @dataclass(eq=False)
@@ -26,6 +27,9 @@ class Route:
     emit: Callable[[Any], None]
     driven: Any = None
     box: list[Any] = field(default_factory=list[Any])
+    refused: UnstorableValueError | None = None
+    """What a @task call returned and could not be stored. It is found in a callback of LangGraph's,
+    where an error gets lost."""
 
 
 current_route: ContextVar[Route | None] = ContextVar("dapr_runners_route", default=None)

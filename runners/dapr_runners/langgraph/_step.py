@@ -115,7 +115,7 @@ class Step:
             self._pushed[task_id] = list(writes)
             record = self._live.parking.record_call
             if record is not None and not any(channel == lg.ERROR for channel, _ in writes):
-                record(task_id, list(writes))
+                record(task_id, loop.tasks[task_id].name, list(writes))
             loop.checkpoint_pending_writes.extend((task_id, c, v) for c, v in writes)
             self._cache_call(task_id, writes, cached)
         loop.output_writes(task_id, writes, cached=cached)
