@@ -10,7 +10,7 @@ from dapr_runners.langgraph._checkpoints.flow import (
     write_if_unchanged,
 )
 from dapr_runners.langgraph._checkpoints.keys import Scope
-from dapr_runners.langgraph._checkpoints.list import scopes_of
+from dapr_runners.langgraph._checkpoints.listing import scopes_of
 from dapr_runners.langgraph._checkpoints.log import Entry, decode_head, read_log, removed_since
 from dapr_runners.langgraph._checkpoints.put import add_entries
 from dapr_runners.langgraph._checkpoints.record import decode

@@ -6,7 +6,7 @@ from dapr_runners.langgraph._checkpoints.context import Context
 from dapr_runners.langgraph._checkpoints.errors import UnknownPruneStrategyError
 from dapr_runners.langgraph._checkpoints.flow import Flow, attempts, delete_many, put_many
 from dapr_runners.langgraph._checkpoints.keys import Scope, page_key
-from dapr_runners.langgraph._checkpoints.list import scopes_of
+from dapr_runners.langgraph._checkpoints.listing import scopes_of
 from dapr_runners.langgraph._checkpoints.log import (
     EMPTY,
     Entry,

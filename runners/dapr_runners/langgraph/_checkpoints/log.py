@@ -59,6 +59,12 @@ class Page:
 EMPTY = Head()
 
 
+def new_head() -> Head:
+    """The head of a log to be made. It counts its sweeps from a random number, so that nobody takes
+    it for a log of the same key which he knew and which is gone."""
+    return Head(sweeps=secrets.randbits(32))
+
+
 def decode_head(key: str, found: StoredValue | None) -> Head:
     """The head ``found`` under ``key``: an empty one if there is none."""
     return decode_head_document(key, found.value) if found else EMPTY

@@ -20,6 +20,7 @@ from dapr_runners.langgraph._checkpoints.log import (
     Head,
     decode_head,
     extend,
+    new_head,
     read_entries,
     write_head,
 )
@@ -49,8 +50,9 @@ def _put(context: Context, scope: Scope, new: NewCheckpoint) -> Flow[None]:
             parent = None
             encoded = encode(context.serde, scope, new, None)
             yield from put_many(encoded.documents)
-        if (yield from add_entries(context, scope, [new.entry()], head, found)):
-            stored = Stored(new.id, head.sweeps, encoded.large)
+        written = yield from add_entries(context, scope, [new.entry()], head, found)
+        if written:
+            stored = Stored(new.id, written.sweeps, encoded.large)
             context.shared.stored.put(scope.index, stored)
             return
         yield from pause
@@ -63,12 +65,17 @@ def add_entries(
     entries: list[Entry],
     head: Head,
     found: StoredValue | None,
-) -> Flow[bool]:
-    """Add checkpoints to the index, in the place of those with the same ids. False if somebody
-    else has changed the index since it was ``found``."""
+) -> Flow[Head | None]:
+    """Add checkpoints to the index, in the place of those with the same ids.
+
+    Returns:
+        The index, or None if somebody else has changed it since it was ``found``.
+    """
     entries = yield from _missing(scope, head, entries)
     if not entries and head.listed:
-        return True
+        return head
+    if found is None:
+        head = new_head()
     if not head.listed:
         yield from _list_namespace(context, scope)
     yield from _list_runs(context, scope, head, entries)
@@ -77,9 +84,9 @@ def add_entries(
     grown, pages = extend(scope.index, replace(head, listed=True, entries=others), entries)
     yield from put_many(pages)
     if (yield from write_head(scope.index, grown, found)):
-        return True
+        return grown
     yield from delete_many(list(pages))
-    return False
+    return None
 
 
 def _missing(scope: Scope, head: Head, entries: list[Entry]) -> Flow[list[Entry]]:

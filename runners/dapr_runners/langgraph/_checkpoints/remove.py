@@ -18,12 +18,12 @@ from dapr_runners.langgraph._checkpoints.flow import (
 )
 from dapr_runners.langgraph._checkpoints.keys import Scope, page_key
 from dapr_runners.langgraph._checkpoints.log import (
-    EMPTY,
     Entry,
     Head,
     decode_head,
     decode_page,
     extend,
+    new_head,
     read_log,
     write_head,
 )
@@ -80,11 +80,11 @@ def _clear(scope: Scope) -> Flow[None]:
 
 
 def _readable(scope: Scope, found: StoredValue | None) -> Head:
-    """The head, or an empty one if it is corrupt: deleting its thread has to remain possible."""
+    """The head, or a new one if it is corrupt: deleting its thread has to remain possible."""
     try:
-        return decode_head(scope.index, found)
+        return decode_head(scope.index, found) if found else new_head()
     except CorruptRecordError:
-        return EMPTY
+        return new_head()
 
 
 def _all_trash(head: Head) -> Head:
