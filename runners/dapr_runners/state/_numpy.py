@@ -21,7 +21,6 @@ from dapr_runners.state._wire import (
     expect,
 )
 
-
 _FIRST_USER_DTYPE = 256
 """The number from which dtypes are not numpy's own."""
 
