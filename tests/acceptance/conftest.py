@@ -36,13 +36,11 @@ def effects(effects_service: EffectsService, request: pytest.FixtureRequest) -> 
 @pytest.fixture(scope="session", autouse=True)
 def fork_server() -> None:
     """Import once what every worker imports."""
-    start_fork_server(["dapr_runners.langgraph", "dapr_runners.sidecar", "harness.hooks", "harness.program"])
+    start_fork_server(["dapr_runners.langgraph", "harness.hooks", "harness.program"])
 
 
 @pytest.fixture
-def cluster(
-    sidecar: EmbeddedSidecar, effects: Effects, tmp_path: Path
-) -> Iterator[Cluster]:
+def cluster(sidecar: EmbeddedSidecar, effects: Effects, tmp_path: Path) -> Iterator[Cluster]:
     """Workers and callers on the test's sidecar."""
     cluster = Cluster(sidecar, effects, tmp_path)
     yield cluster

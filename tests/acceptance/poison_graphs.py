@@ -73,8 +73,11 @@ def _die(outside: Outside) -> Any:
 
 def reducer(outside: Outside, is_async: bool) -> Any:
     """The poison is in a reducer, which the commit of a fan-out runs."""
-    state = TypedDict("Poisoned", {"log": Annotated[list[str], _die(outside)]})
-    graph = StateGraph(state)
+
+    class Poisoned(TypedDict):
+        log: Annotated[list[str], _die(outside)]
+
+    graph = StateGraph(Poisoned)
     for name in ("left", "right"):
         graph.add_node(name, lambda state: {"log": ["x"]})
         graph.add_edge(START, name)

@@ -22,6 +22,7 @@ from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
 from dapr_runners.engine._keys import CANCELLED, attempts_key, end_key, record_key, spec_key
 from dapr_runners.engine._live_log import live_key
+from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._poison import PoisonGuard
 from dapr_runners.engine._work import Adapter, Json, Produced, Record, Work
 from dapr_runners.engine.errors import StepTimeoutError
@@ -30,13 +31,13 @@ from dapr_runners.state import (
     CorruptRecordError,
     SidecarUnreachableError,
     StateStoreError,
+    is_lasting,
 )
 
 logger = logging.getLogger("dapr_runners")
 
-_FAULT_PATIENCE = 20.0
+_FAULT_PATIENCE = 600.0
 """Seconds a step that is done goes on trying to record itself while the store is away."""
-
 
 _UNNOTICED = 0.01
 """Seconds of work after which it is looked whether the run was cancelled meanwhile. What takes less
@@ -135,7 +136,7 @@ class Journal:
 
     async def _is_off(self, run: str, io: IO) -> bool:
         """Whether ``run`` was cancelled or purged, so that no result counts any more."""
-        found = await io.get_many([end_key(run), spec_key(run)])
+        found = await PatientIO(io).get_many([end_key(run), spec_key(run)])
         return found.get(end_key(run)) == CANCELLED or spec_key(run) not in found
 
     async def _sweep(self, work: Work, produced: Produced, io: IO) -> None:
@@ -235,11 +236,11 @@ class Journal:
             except (SidecarUnreachableError, StateStoreError) as error:
                 # The work is done: running it again because the store blinked would repeat its
                 # effects. A create that was answered too late is found as our own record.
-                if time.monotonic() > give_up_at:
+                if time.monotonic() > give_up_at or is_lasting(error):
                     raise
                 logger.warning("recording %s of %s: %s", work.key, work.run, error)
                 await io.sleep(pause)
-                pause = min(pause * 2, 2.0)
+                pause = min(pause * 2, 0.5)
 
     async def _find(self, work: Work, io: IO) -> Record | None:
         key = record_key(work.run, work.key)

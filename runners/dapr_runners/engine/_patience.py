@@ -1,4 +1,5 @@
-"""A caller that waits for a run outlives its sidecar: while that is away, its questions wait."""
+"""Who asks a sidecar that is away asks again for a while: sidecars restart, and a connection to one
+that did is found broken by the first to use it."""
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -11,20 +12,24 @@ from dapr_runners.state import SidecarUnreachableError, StoredValue
 
 T = TypeVar("T")
 
-_PATIENCE = 30.0
-"""Seconds to wait for a sidecar that was there when the call began."""
+FOLLOWING = 30.0
+"""Seconds that one who follows a run waits for its sidecar."""
+ASKING = 3.0
+"""Seconds that a single question waits: long enough for a connection to be made anew, and short
+enough to say soon that nobody is there."""
 
 
 class PatientIO:
-    """Another :class:`IO`, asked again while the sidecar at ``address`` is away. Raises
-    :class:`SidecarUnreachableError` when it stays away.
+    """Another :class:`IO`, asked again for ``seconds`` while the sidecar at ``address`` is away.
+    Raises :class:`SidecarUnreachableError` when it stays away.
 
     A write whose answer got lost is written again: ``create`` and ``replace`` may then say that
     somebody else was first.
     """
 
-    def __init__(self, io: IO, address: str) -> None:
+    def __init__(self, io: IO, address: str = "", seconds: float = FOLLOWING) -> None:
         self._io = io
+        self._seconds = seconds
         self._address = address
 
     async def get(self, key: str) -> bytes | None:
@@ -71,7 +76,7 @@ class PatientIO:
         return self._io.inbox()
 
     async def _insist(self, ask: Callable[[], Awaitable[T]]) -> T:
-        give_up_at = time.monotonic() + _PATIENCE
+        give_up_at = time.monotonic() + self._seconds
         pause = 0.02
         while True:
             try:

@@ -5,6 +5,8 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar
 
+from dapr.ext.workflow import DaprWorkflowClient
+
 from dapr_runners.engine._bus import Bus, Cancelled
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, run_in_thread
 from dapr_runners.engine._journal import Journal, Limits
@@ -19,7 +21,7 @@ from dapr_runners.engine._keys import (
     safe_name,
     spec_key,
 )
-from dapr_runners.engine._patience import PatientIO
+from dapr_runners.engine._patience import ASKING, PatientIO
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._turns import (
@@ -270,7 +272,7 @@ class Runner:
     def get_workflow_status(self, workflow_id: str) -> dict[str, Any] | None:
         """State of the run ``workflow_id``: ``workflow_id``, ``status``, ``custom_status``,
         ``created_at``, ``last_updated_at``; None when there is no such workflow."""
-        state = self._worker.client.get_workflow_state(workflow_id, fetch_payloads=True)
+        state = self._ask(lambda client: client.get_workflow_state(workflow_id))
         if state is None:
             return None
         return {
@@ -294,8 +296,7 @@ class Runner:
         artifacts. The run id then names nothing. The checkpoints of its thread stay: they are the
         saver's. Raises when the run is still active."""
         run = self._resolve(run_id, thread_id)
-        io = BlockingIO(self.store)
-        run_in_thread(self._purge(io, run))
+        run_in_thread(self._purge(self._blocking(), run))
 
     purge_workflow = purge
 
@@ -304,16 +305,19 @@ class Runner:
             return run_id
         if thread_id is None:
             raise TypeError("pass run_id or thread_id")
-        return run_in_thread(self._turns.current(BlockingIO(self.store), thread_id))
+        return run_in_thread(self._turns.current(self._blocking(), thread_id))
 
     def _cancel_run(self, run: str) -> None:
-        state = self._worker.client.get_workflow_state(run, fetch_payloads=False)
-        if state is None:
+        run_in_thread(self._cancel(self._blocking(), run))
+
+    async def _cancel(self, io: IO, run: str) -> None:
+        client = self._worker.client
+        if await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False)) is None:
             raise RunNotFoundError(run_id=run)
         at = end_key(run)
-        if not self.store.create(at, CANCELLED) and self.store.get(at) != CANCELLED:
+        if not await io.create(at, CANCELLED) and await io.get(at) != CANCELLED:
             return
-        self._worker.client.terminate_workflow(run)
+        await io.call(lambda: client.terminate_workflow(run))
         self._bus.publish(run, Cancelled())
         self._adapter.forget(run)
 
@@ -369,8 +373,12 @@ class Runner:
 
     # -- both worlds
 
-    def _blocking(self) -> BlockingIO:
-        return BlockingIO(self.store)
+    def _blocking(self) -> IO:
+        return PatientIO(BlockingIO(self.store), self._worker.address, ASKING)
 
-    def _looping(self) -> LoopIO:
-        return LoopIO(self.store)
+    def _looping(self) -> IO:
+        return PatientIO(LoopIO(self.store), self._worker.address, ASKING)
+
+    def _ask(self, question: Callable[[DaprWorkflowClient], T]) -> T:
+        """Ask the workflow engine something."""
+        return run_in_thread(self._blocking().call(lambda: question(self._worker.client)))

@@ -9,6 +9,7 @@ from langgraph.pregel import Pregel
 from dapr_runners.engine import IO, Bus, LiveLog, Produced, Record, Work
 from dapr_runners.langgraph._book import Book
 from dapr_runners.langgraph._chunks import Chunks
+from dapr_runners.langgraph._faults import StoreFault
 from dapr_runners.langgraph._lanes import root_of, split_lane
 from dapr_runners.langgraph._live import Live
 from dapr_runners.langgraph._lives import Lives, drop
@@ -63,6 +64,12 @@ class GraphAdapter:
         return live is not None and work.item.get("task") not in live.started
 
     async def perform(self, work: Work, io: IO) -> Produced:
+        try:
+            return await self._perform(work, io)
+        except StoreFault as fault:
+            raise fault.error from None
+
+    async def _perform(self, work: Work, io: IO) -> Produced:
         scope = await self._scopes.get(work.run, work.item["mode"], io)
         match work.op:
             case "begin" | "commit" if work.injected is not None:

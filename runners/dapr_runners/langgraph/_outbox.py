@@ -23,6 +23,7 @@ from langgraph.checkpoint.base import (
 )
 
 from dapr_runners.langgraph import _private as lg
+from dapr_runners.langgraph._faults import steadily, steadily_async
 from dapr_runners.langgraph._parts import PartReader, PartWriter
 from dapr_runners.langgraph._route import Route, current_route
 from dapr_runners.langgraph._snapshot import (
@@ -104,11 +105,11 @@ class OutboxSaver(BaseCheckpointSaver[Any]):
 
     def get_tuple(self, config: Any) -> CheckpointTuple | None:
         kept = self._find(config)
-        return kept or self._merged(self.real.get_tuple(config))
+        return kept or self._merged(steadily(lambda: self.real.get_tuple(config)))
 
     async def aget_tuple(self, config: Any) -> CheckpointTuple | None:
         kept = self._find(config)
-        return kept or self._merged(await self.real.aget_tuple(config))
+        return kept or self._merged(await steadily_async(lambda: self.real.aget_tuple(config)))
 
     def list(self, config: Any, **kwargs: Any) -> Iterator[CheckpointTuple]:
         yield from self.real.list(config, **kwargs)
@@ -118,10 +119,10 @@ class OutboxSaver(BaseCheckpointSaver[Any]):
             yield found
 
     def get_delta_channel_history(self, **kwargs: Any) -> Any:
-        return self.real.get_delta_channel_history(**kwargs)
+        return steadily(lambda: self.real.get_delta_channel_history(**kwargs))
 
     async def aget_delta_channel_history(self, **kwargs: Any) -> Any:
-        return await self.real.aget_delta_channel_history(**kwargs)
+        return await steadily_async(lambda: self.real.aget_delta_channel_history(**kwargs))
 
     def _find(self, config: Any) -> CheckpointTuple | None:
         """The checkpoint that ``config`` names (the newest without an id) among the kept."""

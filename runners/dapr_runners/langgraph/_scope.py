@@ -14,6 +14,7 @@ from dapr_runners.engine import (
     record_key,
     run_in_thread,
 )
+from dapr_runners.langgraph._faults import steadily
 from dapr_runners.langgraph._outbox import OutboxSaver
 from dapr_runners.langgraph._parts import PartReader, PartWriter
 from dapr_runners.langgraph._route import current_route
@@ -117,7 +118,7 @@ class Scope:
                 # then the call is one that was in flight.
                 self.store.put_soon(key, data)
             else:
-                run_in_thread(BlockingIO(self.store).create(key, data))
+                steadily(lambda: run_in_thread(BlockingIO(self.store).create(key, data)))
 
         return record
 
@@ -134,7 +135,7 @@ class Scope:
     def recall(self, task_id: str) -> list[tuple[str, Any]] | None:
         """The recorded writes of a @task call."""
         key = self._call_key(task_id)
-        data = run_in_thread(BlockingIO(self.store).get(key))
+        data = steadily(lambda: run_in_thread(BlockingIO(self.store).get(key)))
         if data is None:
             return None
         parts: Any = self.codec.decode(data, key)

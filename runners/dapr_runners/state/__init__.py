@@ -13,6 +13,7 @@ from dapr_runners.state.errors import (
     StateStoreError,
     UnauthorizedError,
     UnstorableValueError,
+    is_lasting,
 )
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "UnstorableValueError",
     "artifact_key",
     "describe_traceback",
+    "is_lasting",
     "open_channel",
     "pandas_extensions",
     "sidecar_address",

@@ -4,6 +4,15 @@ from dataclasses import dataclass
 
 from dapr_runners.errors import DaprRunnersError
 
+_LASTING = (
+    "INVALID_ARGUMENT",
+    "NOT_FOUND",
+    "OUT_OF_RANGE",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "UNIMPLEMENTED",
+)
+
 
 @dataclass(eq=False)
 class SidecarUnreachableError(DaprRunnersError):
@@ -31,6 +40,11 @@ class StateStoreError(DaprRunnersError):
     store: str
     status: str
     detail: str
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether asking again would be answered the same."""
+        return self.status in _LASTING
 
     @property
     def may_be_conflict(self) -> bool:
@@ -67,3 +81,11 @@ class RemoteError(DaprRunnersError):
 
     type_name: str
     detail: str
+
+
+def is_lasting(error: BaseException) -> bool:
+    """Whether an operation that raised ``error`` would raise it again, however often it is tried:
+    a damaged record, a value that the store refuses."""
+    if isinstance(error, StateStoreError):
+        return error.is_lasting
+    return isinstance(error, (CorruptRecordError, UnstorableValueError))
