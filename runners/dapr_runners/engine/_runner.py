@@ -1,7 +1,7 @@
 """What the runners of all frameworks have in common: life, runs, and their results."""
 
 import logging
-import uuid
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar
 
@@ -180,7 +180,7 @@ class Runner:
         fingerprint = digest(self.name, fingerprint)
         packed = pack_spec(self._codec, fingerprint, {**spec, "thread": thread})
         if thread is None:
-            run = wanted or f"{safe_name(self.name)[:32]}-{uuid.uuid4().hex[:16]}"
+            run = wanted or f"{safe_name(self.name)[:32]}-{secrets.token_hex(8)}"
             return await self._turns.start_unthreaded(
                 io,
                 run=run,

@@ -6,7 +6,7 @@ caller that died between claiming and scheduling is made good by the next caller
 
 import enum
 import logging
-import uuid
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
@@ -262,7 +262,7 @@ class Turns:
 
 def pack_spec(codec: Codec, fingerprint: str, spec: Json) -> bytes:
     """What a run is started with, as stored; no two calls store the same."""
-    head = {"fingerprint": fingerprint, "call": uuid.uuid4().hex}
+    head = {"fingerprint": fingerprint, "call": secrets.token_hex(16)}
     return codec.encode({**head, **spec}, "the run's input")
 
 

@@ -1,12 +1,12 @@
 """Live loops: begun, thawed from a record, or found parked."""
 
 import asyncio
+import copy
 import uuid
 from collections.abc import Callable
 from typing import Any
 
 from dapr_runners.engine import IO, Work, record_key
-from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._book import Book
 from dapr_runners.langgraph._lanes import split_lane
 from dapr_runners.langgraph._live import Live
@@ -36,11 +36,12 @@ class Openings:
         """A loop of the root graph, to begin with ``input`` or from a snapshot."""
         is_async = work.item["mode"] == "async"
         parking.record_call = scope.record_call(is_async)
-        config = scope.config()
+        graph = scope.graph
         if scope.outbox is not None:
-            config["configurable"][lg.CONFIG_KEY_CHECKPOINTER] = scope.outbox
-        config = bound(config, lambda: parking.route)
-        live = Live(scope.graph, input, config, scope.arguments(), parking, is_async=is_async)
+            graph = copy.copy(graph)
+            graph.checkpointer = scope.outbox.toward(lambda: parking.route)
+        config = bound(scope.config(), lambda: parking.route)
+        live = Live(graph, input, config, scope.arguments(), parking, is_async=is_async)
         live.event_loop = asyncio.get_running_loop() if is_async else None
         return live
 

@@ -43,18 +43,19 @@ class OutboxSaver(BaseCheckpointSaver[Any]):
     def __init__(
         self,
         real: BaseCheckpointSaver[Any],
-        outlet: Callable[[], Route | None] = current_route.get,
+        outlet: Callable[[], Route | None] = lambda: None,
     ) -> None:
         super().__init__(serde=real.serde)
         self.real = real
         self._outlet = outlet
 
     def toward(self, outlet: Callable[[], Route | None]) -> "OutboxSaver":
-        """The same saver, which keeps what is written where ``outlet`` says at the time."""
+        """The same saver, which keeps what is written where ``outlet`` says, if the context does
+        not."""
         return OutboxSaver(self.real, outlet)
 
     def _box(self) -> list[Any]:
-        route = self._outlet() or current_route.get()
+        route = current_route.get() or self._outlet()
         if route is None:
             raise RuntimeError("a saver was used outside of every activity of its run")
         return route.box

@@ -17,20 +17,20 @@ from langgraph.pregel.protocol import StreamProtocol
 
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._outbox import OutboxSaver
-from dapr_runners.langgraph._route import Route, routed
+from dapr_runners.langgraph._route import Route, current_route, routed
 
 Outlet = Callable[[], Route | None]
-"""The route to take right now."""
+"""The route to take where the context tells none."""
 
 
 class _RoutedStream(StreamProtocol):
-    """``inner``, whose chunks go where ``outlet`` says."""
+    """``inner``, whose chunks go where the context or ``outlet`` says."""
 
     __slots__ = ("inner",)
 
     def __init__(self, inner: StreamProtocol, outlet: Outlet) -> None:
         def put(chunk: Any) -> None:
-            with routed(outlet()):
+            with routed(current_route.get() or outlet()):
                 inner(chunk)
 
         super().__init__(put, inner.modes)
