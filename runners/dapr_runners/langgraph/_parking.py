@@ -18,6 +18,7 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from dapr_runners.langgraph import _private as lg
+from dapr_runners.langgraph._message_ids import give_message_ids
 from dapr_runners.langgraph._route import Route, routed
 from dapr_runners.langgraph._snapshot import make_handler, thaw, thaw_writes
 
@@ -138,6 +139,7 @@ class _ParkedLoop:
 
     def put_writes(self: Any, task_id: str, writes: Any, *, cached: bool = False) -> None:
         parking = self.parking
+        give_message_ids(self.specs, writes)
         if (
             parking.record_call is not None
             and writes
@@ -147,7 +149,6 @@ class _ParkedLoop:
             and (task := getattr(self, "tasks", {}).get(task_id)) is not None
             and is_call(task)
         ):
-            lg.ensure_message_ids(self.specs, writes)
             parking.record_call(task_id, task.name, list(writes))
         super().put_writes(task_id, writes, cached=cached)  # type: ignore[misc]
 

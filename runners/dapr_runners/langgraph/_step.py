@@ -16,6 +16,7 @@ from langgraph.pregel import Pregel
 
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._live import Live
+from dapr_runners.langgraph._message_ids import give_message_ids
 from dapr_runners.langgraph._outlets import bound_task
 from dapr_runners.langgraph._parking import StepResult
 from dapr_runners.langgraph._route import Route, current_route, routed
@@ -109,8 +110,7 @@ class Step:
         if not writes:
             return
         loop = self._loop
-        # Given here, so that events, results and state agree on them.
-        lg.ensure_message_ids(loop.specs, writes)
+        give_message_ids(loop.specs, writes)
         if task_id != self._task.id:
             self._pushed[task_id] = list(writes)
             record = self._live.parking.record_call
