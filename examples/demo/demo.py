@@ -48,6 +48,8 @@ class Demo:
         self.inbox: Inbox = queue.Queue()
         self.counts = dict.fromkeys(PROMISED, 0)
         self.recorded: set[str] = set()
+        self.planned: set[str] = set()
+        self.early: dict[str, dict[str, Any]] = {}
         self.output: Any = None
         self.problems: list[str] = []
 
@@ -74,6 +76,7 @@ class Demo:
     def second_life(self, env: dict[str, str], tally: Child) -> None:
         with child("agent", self.inbox, "agent.py", env=env) as agent:
             show.heading(f"Started again with the same thread id, in process {agent.pid}")
+            self.planned.clear()
             self.follow_until(f"planned {IN_FLIGHT}", f"begun {IN_FLIGHT}")
             tally.tell("go on")
             self.follow_until("exit")
@@ -106,10 +109,18 @@ class Demo:
 
     def counted(self, mark: dict[str, Any]) -> None:
         self.counts[mark["node"]] = mark["count"]
-        show.counted(mark)
+        # Two processes tell of it: shown in the order in which it happened.
+        if mark["node"] in self.planned:
+            show.counted(mark)
+        else:
+            self.early[mark["node"]] = mark
 
     def happened(self, event: dict[str, Any]) -> None:
         show.event(event)
+        for node in event.get("nodes", ()):
+            self.planned.add(node)
+            if node in self.early:
+                show.counted(self.early.pop(node))
         if event["replayed"] and event["id"] not in self.recorded:
             self.problems.append(f"{event['id']} is said to be recorded, but never was")
         self.recorded.add(event["id"])
