@@ -179,6 +179,8 @@ class Runner:
             raise InvalidRunIdError(run_id=wanted)
         fingerprint = digest(self.name, fingerprint)
         packed = pack_spec(self._codec, fingerprint, {**spec, "thread": thread})
+        if not self._worker.is_working:
+            before_schedule = _nothing
         if thread is None:
             run = wanted or f"{safe_name(self.name)[:32]}-{secrets.token_hex(8)}"
             return await self._turns.start_unthreaded(
@@ -221,6 +223,7 @@ class Runner:
             caught_up,
             self._codec if live else None,
             self._pubsub,
+            works_here=self._started,
         )
         try:
             async for events in reader.events():
@@ -232,6 +235,8 @@ class Runner:
                 await self._raise_broken(io, run)
         finally:
             reader.close()
+            if reader.end is not None or reader.broken:
+                self._adapter.forget(run)  # who works elsewhere does not do so here
 
     async def _delivered(self, io: IO, claim: Claim) -> None:
         """The caller of ``claim`` has its result."""
@@ -382,3 +387,7 @@ class Runner:
     def _ask(self, question: Callable[[DaprWorkflowClient], T]) -> T:
         """Ask the workflow engine something."""
         return run_in_thread(self._blocking().call(lambda: question(self._worker.client)))
+
+
+def _nothing(_run: str) -> None:
+    """For a process that does not work: what it lends a run would never be asked for."""

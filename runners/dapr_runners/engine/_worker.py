@@ -169,6 +169,11 @@ class Worker:
             runtime.start()
             self._runtime = runtime
 
+    @property
+    def is_working(self) -> bool:
+        """Whether the stream is open."""
+        return self._runtime is not None
+
     def connect(self) -> None:
         """Be ready to schedule runs and to follow them, without a stream. Raises as :meth:`start`
         does."""
