@@ -40,7 +40,8 @@ def _sdk(dapr: str | None, extension: str | None) -> Finding:
             " dapr-ext-workflow, then pip install --force-reinstall --no-deps dapr",
         )
     try:
-        import_module("dapr.ext.workflow")
+        # Where files are missing it can be an empty namespace, which imports well.
+        _ = import_module("dapr.ext.workflow").DaprWorkflowClient
     except Exception as error:
         remedy = (
             "pip install --force-reinstall --no-deps dapr"

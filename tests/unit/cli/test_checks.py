@@ -1,5 +1,7 @@
 """What the doctor says of an installation, from the versions that are there."""
 
+from types import ModuleType
+
 import pytest
 
 from dapr_runners.cli import _checks
@@ -68,6 +70,17 @@ def test_files_of_the_sdk_are_missing(
         f'dapr {dapr}: dapr.ext.workflow cannot be imported (ModuleNotFoundError("No module named'
         f" 'dapr.ext.workflow'\")). Repair it: {remedy}"
     )
+
+
+def test_only_the_folder_of_the_sdk_is_left(
+    installed: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_checks, "import_module", ModuleType)
+    installed["dapr"] = "1.19.0"
+    found = sdk()
+    assert not found.ok
+    assert "has no attribute 'DaprWorkflowClient'" in found.text
+    assert found.text.endswith("Repair it: pip install --force-reinstall --no-deps dapr")
 
 
 def test_an_installation_that_is_whole() -> None:
