@@ -64,6 +64,9 @@ def _measure(folder: Path, options: argparse.Namespace) -> list[Bar]:
     for each in (runner, fast, wide, small):
         each.start()
     worker: Any = default_worker()
+    # What the imports made is left out of garbage collections, for the bare activities too.
+    gc.collect()
+    gc.freeze()
     bare = Bare(worker._runtime, worker.client, polls=options.sidecar == "dapr")
     with SqliteSaver.from_conn_string(str(folder / "plain.db")) as saver:
         bars = [

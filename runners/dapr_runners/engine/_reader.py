@@ -50,6 +50,7 @@ class Reader:
         caught_up: Callable[[], None] = lambda: None,
         codec: Codec | None = None,
         pubsub: PubSub | None = None,
+        works_here: bool = False,
     ) -> None:
         self._run = run
         self._io = io
@@ -65,7 +66,9 @@ class Reader:
             self._unsubscribe.append(pubsub.subscribe(live_topic(run), self._published(codec)))
         self._expected: dict[str, int] = {"0": 0}  # record key -> chunks given out live
         self._early: dict[str, Record] = {}
-        self._pause = _FIRST_POLL
+        # What this process does it tells; it asks for what others did, and not at once.
+        self._first_poll = _LOCAL_POLL / 2 if works_here else _FIRST_POLL
+        self._pause = self._first_poll
         self._since_status = 0.0
         self.end: Record | None = None
         self.broken = False
@@ -134,7 +137,7 @@ class Reader:
         events: list[Event] = [*await self._fetch_live()]
         found = await self._fetch(list(self._expected))
         if found or events:
-            self._pause, self._since_status = _FIRST_POLL, 0.0
+            self._pause, self._since_status = self._first_poll, 0.0
             return [*events, *await self._accept(found)]
         self._since_status += self._pause
         self._pause = min(self._pause * 1.5, _LAST_POLL if self._codec is None else _LIVE_POLL)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langgraph.errors import GraphBubbleUp
@@ -188,7 +189,9 @@ class Outcomes:
             body,
             chunks,
             outbox,
-            before_record=lambda: scope.store_artifacts(parts, scope.is_async),
+            before_record=(
+                partial(scope.store_artifacts, parts, scope.is_async) if parts.artifacts else None
+            ),
             held=Held(live, parts),
         )
 
