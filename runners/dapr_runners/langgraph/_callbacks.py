@@ -1,5 +1,6 @@
 """One root run for tracers, although a graph's run is spread over activities and processes."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -54,20 +55,34 @@ def managers_for(make_manager: Callable[..., Any], parking: Parking, is_async: b
 
 
 def _quiet(run: Any, parking: Parking) -> Any:
-    error = run.on_chain_error
+    end, error = run.on_chain_end, run.on_chain_error
+
+    def on_end(*args: Any, **kwargs: Any) -> Any:
+        call = functools.partial(end, *args, **kwargs)
+        return None if _left(call, parking) else call()
 
     def on_error(*args: Any, **kwargs: Any) -> Any:
-        return None if parking.leaving else error(*args, **kwargs)
+        call = functools.partial(error, *args, **kwargs)
+        return None if parking.leaving or _left(call, parking) else call()
 
-    run.on_chain_error = on_error
+    run.on_chain_end, run.on_chain_error = on_end, on_error
     return run
 
 
 def _quiet_async(run: Any, parking: Parking) -> Any:
-    error = run.on_chain_error
+    end, error = run.on_chain_end, run.on_chain_error
+
+    async def on_end(*args: Any, **kwargs: Any) -> Any:
+        call = functools.partial(end, *args, **kwargs)
+        return None if _left(call, parking) else await call()
 
     async def on_error(*args: Any, **kwargs: Any) -> Any:
-        return None if parking.leaving else await error(*args, **kwargs)
+        call = functools.partial(error, *args, **kwargs)
+        return None if parking.leaving or _left(call, parking) else await call()
 
-    run.on_chain_error = on_error
+    run.on_chain_end, run.on_chain_error = on_end, on_error
     return run
+
+
+def _left(call: Callable[[], Any], parking: Parking) -> bool:
+    return parking.ending is not None and parking.ending.leave(call)

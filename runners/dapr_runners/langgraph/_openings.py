@@ -34,6 +34,7 @@ class Openings:
 
     def root(self, scope: Scope, work: Work, parking: Parking, input: Any) -> Live:
         """A loop of the root graph, to begin with ``input`` or from a snapshot."""
+        parking.ending = scope.extras.ending
         is_async = work.item["mode"] == "async"
         parking.record_call = scope.record_call(is_async)
         graph = scope.graph

@@ -18,6 +18,7 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from dapr_runners.langgraph import _private as lg
+from dapr_runners.langgraph._ending import Ending
 from dapr_runners.langgraph._message_ids import give_message_ids
 from dapr_runners.langgraph._route import Route, routed
 from dapr_runners.langgraph._snapshot import make_handler, thaw, thaw_writes
@@ -52,6 +53,8 @@ class Parking:
     """A snapshot (see ``_snapshot``) to begin from."""
     run_id: Any = None
     """LangChain run id of the root run, kept over processes so that tracers see one run."""
+    ending: Ending | None = None
+    """Where the last callbacks of the root graph may be left for its caller."""
     recall: Callable[[str], list[tuple[str, Any]] | None] | None = None
     """Recorded writes of a @task call, by task id."""
     record_call: Callable[[str, str, list[tuple[str, Any]]], None] | None = None

@@ -1,7 +1,8 @@
 """The runner for LangGraph graphs."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from contextlib import aclosing
 from typing import Any, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -48,6 +49,7 @@ _DEFAULTS: dict[str, Any] = {
 }
 """Arguments of ``Pregel.stream`` that are recorded with a run, and what it has without them."""
 
+_LAST_EVENTS = ("workflow_completed", "workflow_failed", "workflow_interrupted")
 _OF_EVERY_RUN = ("updates", "values")
 """Stream modes that tell what a run of :meth:`run_async` asked, and what came of it."""
 
@@ -206,8 +208,12 @@ class DaprWorkflowGraphRunner(Runner):
             mode=mode,
             wanted=run_id,
             strategy=strategy,
-            before_schedule=lambda run: self._lender.lend(run, extras),
+            before_schedule=lambda run: self._lend(run, extras),
         )
+
+    def _lend(self, run: str, extras: Extras) -> None:
+        extras.ending.attend()
+        self._lender.lend(run, extras)
 
     async def _arguments_of(self, io: IO, claim: Claim, call: Call) -> dict[str, Any]:
         """The arguments of the call that started the run, which may not be ``call``."""
@@ -216,7 +222,7 @@ class DaprWorkflowGraphRunner(Runner):
         spec = await self._spec_of(io, claim.run)
         return Call.unpack(self._codec, spec, claim.run).arguments
 
-    async def _chunks(self, io: IO, claim: Claim, call: Call) -> AsyncIterator[Any]:
+    async def _chunks(self, io: IO, claim: Claim, call: Call) -> AsyncGenerator[Any]:
         """The stream chunks of a run; raises what it failed with."""
         recorded = await self._arguments_of(io, claim, call)
         show = view(claim.run, recorded, call.arguments, self.graph.stream_mode)
@@ -241,15 +247,24 @@ class DaprWorkflowGraphRunner(Runner):
         io = self._blocking()
         call, extras = self._prepare(input, config, arguments)
         claim = run_in_thread(self._claim(io, call, extras, "sync"))
-        yield from iterate_in_thread(self._chunks(io, claim, call))
+        try:
+            yield from iterate_in_thread(self._chunks(io, claim, call))
+        finally:
+            for last in extras.ending.take():
+                last()
 
     async def astream(self, input: Any, config: Any = None, **arguments: Any) -> AsyncIterator[Any]:
         """``Pregel.astream``, as a durable run."""
         io = self._looping()
         call, extras = self._prepare(input, config, arguments)
         claim = await self._claim(io, call, extras, "async")
-        async for chunk in self._chunks(io, claim, call):
-            yield chunk
+        try:
+            async with aclosing(self._chunks(io, claim, call)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        finally:
+            for last in extras.ending.take():
+                await last()
 
     def invoke(self, input: Any, config: Any = None, **arguments: Any) -> Any:
         """``Pregel.invoke``, as a durable run. ``thread_id=`` is short for the config entry."""
@@ -301,10 +316,14 @@ class DaprWorkflowGraphRunner(Runner):
             return self._follow(io, claim.run, caught_up, call.is_live)
 
         log = run_events(follow, self._codec, self.name, claim, recorded, shown_modes)
-        async for event in log:
-            if event["type"] in ("workflow_completed", "workflow_failed", "workflow_interrupted"):
-                await self._delivered(io, claim)
-            yield event
+        try:
+            async for event in log:
+                if event["type"] in _LAST_EVENTS:
+                    await self._delivered(io, claim)
+                yield event
+        finally:
+            for last in extras.ending.take():
+                await last()
 
 
 def _never(_error: BaseException, _attempt: int) -> float | None:

@@ -1,9 +1,10 @@
 """What a graph's run is started with: as the caller gave it, and as it is stored."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dapr_runners.engine import digest
+from dapr_runners.langgraph._ending import Ending
 from dapr_runners.state import Codec
 
 _PER_PROCESS = ("callbacks", "store")
@@ -21,6 +22,7 @@ class Extras:
 
     callbacks: Any = None
     control: Any = None
+    ending: Ending = field(default_factory=Ending)
 
 
 @dataclass(slots=True)
