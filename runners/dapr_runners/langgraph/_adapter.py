@@ -176,7 +176,7 @@ class GraphAdapter:
         emit = (
             _keep_latest(live)
             if work.lane
-            else self._chunks.emitter(work, chunks, scope.call.is_live)
+            else self._chunks.emitter(work, chunks, scope.is_live)
         )
         node = _lone_task(live) if work.op == "fuse" else None
         error: BaseException | None = None

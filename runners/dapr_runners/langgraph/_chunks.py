@@ -41,7 +41,7 @@ class Chunks:
         self, live: Live, scope: Scope, work: Work, chunks: list[bytes]
     ) -> Callable[[Any], None]:
         """For raw items that reach the root's queue from inside a step."""
-        emit = self.emitter(work, chunks, scope.call.is_live)
+        emit = self.emitter(work, chunks, scope.is_live)
 
         def convert(item: Any) -> None:
             for chunk in root_of(live).convert(item):

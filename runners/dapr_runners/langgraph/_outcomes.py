@@ -182,7 +182,7 @@ class Outcomes:
         body["artifacts"] = sorted(parts.used)
         if calls := scope.take_calls():
             body["calls"] = calls
-        if scope.call.is_live:
+        if scope.is_live:
             body["live"] = self._live_log.end(scope.run, outcome["at"])
         return Produced(
             outcome,

@@ -226,7 +226,7 @@ class DaprWorkflowGraphRunner(Runner):
         """The stream chunks of a run; raises what it failed with."""
         recorded = await self._arguments_of(io, claim, call)
         show = view(claim.run, recorded, call.arguments, self.graph.stream_mode)
-        async for event in self._follow(io, claim.run, live=call.is_live):
+        async for event in self._follow(io, claim.run, live=call.is_live(self.graph)):
             if isinstance(event, Record):
                 if event.outcome["k"] == "end":
                     await self._delivered(io, claim)
@@ -313,7 +313,7 @@ class DaprWorkflowGraphRunner(Runner):
         view(claim.run, recorded, call.arguments, default)
 
         def follow(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
-            return self._follow(io, claim.run, caught_up, call.is_live)
+            return self._follow(io, claim.run, caught_up, call.is_live(self.graph))
 
         log = run_events(follow, self._codec, self.name, claim, recorded, shown_modes)
         try:

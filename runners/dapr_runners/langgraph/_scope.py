@@ -48,6 +48,11 @@ class Scope:
         """Where the outbox is sent."""
         return None if self.outbox is None else self.outbox.real
 
+    @property
+    def is_live(self) -> bool:
+        """Whether chunks are told as they come, and not with their record."""
+        return self.call.is_live(self.graph)
+
     def config(self) -> Any:
         """The config of the call, with what belongs to this process."""
         config = {**self.call.config, "configurable": {**self.call.config.get("configurable", {})}}

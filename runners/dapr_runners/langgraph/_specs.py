@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from langgraph.pregel import Pregel
+
 from dapr_runners.engine import digest
 from dapr_runners.langgraph._ending import Ending
 from dapr_runners.state import Codec
@@ -37,11 +39,13 @@ class Call:
     saver: bool
     """Whether the graph runs with its saver (or ours, when it has none)."""
 
-    @property
-    def is_live(self) -> bool:
-        """Whether its stream has chunks that a caller wants before their node has ended."""
-        mode = self.arguments.get("stream_mode") or ()
-        return not _LIVE_MODES.isdisjoint([mode] if isinstance(mode, str) else mode)
+    def is_live(self, graph: Pregel[Any, Any, Any, Any]) -> bool:
+        """Whether its stream has chunks that a caller wants before their node has ended: those that
+        LangGraph itself streams eagerly."""
+        mode = self.arguments.get("stream_mode") or graph.stream_mode
+        modes = [mode] if isinstance(mode, str) else mode
+        subgraphs = bool(self.arguments.get("subgraphs"))
+        return graph.stream_eager or subgraphs or not _LIVE_MODES.isdisjoint(modes)
 
     def pack(self, codec: Codec) -> dict[str, Any]:
         """The call as plain data. Raises UnstorableValueError, naming what cannot be stored."""
