@@ -79,8 +79,10 @@ class _LoopInbox:
         self._queue: asyncio.Queue[Any] = asyncio.Queue()
 
     def put(self, message: Any) -> None:
+        if _is_running(self._loop):
+            self._queue.put_nowait(message)  # at once: the step that tells it goes on right after
         # The reader's loop may be gone by the time a late record is announced.
-        if not self._loop.is_closed():
+        elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._queue.put_nowait, message)
 
     async def take(self, seconds: float) -> Any:
@@ -91,6 +93,13 @@ class _LoopInbox:
                 return await self._queue.get()
         except TimeoutError:
             return None
+
+
+def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
 
 
 class IO(Protocol):
