@@ -26,6 +26,7 @@ from dapr_runners.engine.errors import (
     RunNotEndedError,
     RunNotFoundError,
     StepTimeoutError,
+    UnknownStepError,
     UnsupportedSdkError,
     WorkflowEngineUnavailableError,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "Runner",
     "RunnerNotStartedError",
     "StepTimeoutError",
+    "UnknownStepError",
     "UnsupportedSdkError",
     "Work",
     "Worker",

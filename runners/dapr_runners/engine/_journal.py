@@ -20,7 +20,7 @@ from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
-from dapr_runners.engine._keys import CANCELLED, attempts_key, end_key, record_key, spec_key
+from dapr_runners.engine._keys import BROKEN, CANCELLED, attempts_key, end_key, record_key, spec_key
 from dapr_runners.engine._live_log import live_key
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._poison import PoisonGuard
@@ -84,6 +84,15 @@ class Journal:
 
     async def execute(self, item: Json, io: IO) -> Json:
         """Do ``item``, and as many fused steps after it as the limits allow."""
+        try:
+            return await self._walk(item, io)
+        except Exception as error:
+            if not is_lasting(error):
+                raise
+            logger.error("run %s cannot go on: %s", item["run"], error)
+            return await self._break_off(Work(item), error, io)
+
+    async def _walk(self, item: Json, io: IO) -> Json:
         deadline = time.monotonic() + (self._limits.seconds or float("inf"))
         look_at = time.monotonic() + _LOOK_EVERY
         more = self._limits.steps if item["op"] in ("fuse", "begin", "commit") else 1
@@ -124,6 +133,15 @@ class Journal:
             return await self._one(Work(_previous(work.item)), io)
         else:
             return await self._perform(work, io, hot)
+        return await self._recorded(work, record, io)
+
+    async def _break_off(self, work: Work, error: Exception, io: IO) -> Json:
+        """End the run with what it cannot get past, as the framework would end it."""
+        outcome: Json = {"k": "end", "at": BROKEN, "status": "failed"}
+        body: Json = {"error": self._codec.encode(error, "the error"), "artifacts": []}
+        record = Record(BROKEN, outcome, body, [], [], self._identity, work.attempt)
+        data = self._codec.encode(record.pack(), "the end of the run")
+        await io.create(record_key(work.run, BROKEN), data)
         return await self._recorded(work, record, io)
 
     async def _recorded(self, work: Work, record: Record, io: IO) -> Json:

@@ -4,6 +4,8 @@ import hashlib
 import re
 
 CANCELLED = b"cancelled"
+BROKEN = "broken"
+"""Record key of the end of a run that could not go on, whatever step it was at."""
 _SAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

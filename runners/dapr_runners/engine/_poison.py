@@ -15,6 +15,7 @@ from dapr_runners.engine._keys import attempts_key
 from dapr_runners.engine._work import Work
 from dapr_runners.engine.errors import PoisonStepError
 from dapr_runners.errors import DaprRunnersError
+from dapr_runners.state import CorruptRecordError
 
 _ALONE = 10.0
 """Seconds for which a last attempt is left alone: a step that kills mostly does so soon, and one
@@ -43,7 +44,7 @@ class PoisonGuard:
         if work.op == "begin" and await io.create(key, f"1 {self._identity}".encode()):
             return None
         counted = await io.get(key)
-        begun = int(counted.split()[0]) if counted else await self._begun_hot(work, io)
+        begun = _number(key, counted) if counted else await self._begun_hot(work, io)
         begun = max(begun - self._returned.pop(key, 0), 0)
         if begun >= self._limit:
             return PoisonStepError(run_id=work.run, step=work.step_name, attempts=begun)
@@ -77,3 +78,10 @@ class PoisonGuard:
             return 0
         planner = await self._planner_of(work, io)
         return int(planner not in (None, self._identity) and is_dead(str(planner)))
+
+
+def _number(key: str, counted: bytes) -> int:
+    first = counted.split()[:1]
+    if not first or not first[0].isdigit():
+        raise CorruptRecordError(key=key, reason="it does not count attempts")
+    return int(first[0])

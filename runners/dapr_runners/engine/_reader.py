@@ -6,6 +6,7 @@ and live chunks at once; polling, at short and growing intervals, finds what oth
 """
 
 import itertools
+import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -17,7 +18,9 @@ from dapr_runners.engine._live_log import live_key, live_topic, read_batch, read
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._turns import Progress
 from dapr_runners.engine._work import Json, Record
-from dapr_runners.state import Codec
+from dapr_runners.state import Codec, CorruptRecordError
+
+logger = logging.getLogger("dapr_runners")
 
 _FIRST_POLL, _LAST_POLL = 0.005, 1.0
 _LIVE_POLL = 0.1
@@ -101,12 +104,17 @@ class Reader:
 
     async def recorded(self) -> AsyncIterator[Record]:
         """The records there are right now, in any order: also those of steps that the run went on
-        without. :attr:`keys` has the keys of those there are not, too."""
+        without. :attr:`keys` has the keys of those there are not, or that are damaged, too."""
         self.close()
         seen: set[str] = set()
         while wanted := [key for key in self._expected if key not in seen]:
             seen.update(wanted)
-            for record in (await self._stored(wanted)).values():
+            for key, data in (await self._data(wanted)).items():
+                try:
+                    record = self._decode(key, data, record_key(self._run, key))
+                except CorruptRecordError as error:
+                    logger.warning("what follows it is not found: %s", error)
+                    continue
                 self._expect_after(record)
                 yield record
 
@@ -149,8 +157,21 @@ class Reader:
         # What was recorded between the poll and the look counts.
         last = await self._fetch(list(self._expected))
         events = await self._accept(last)
-        self.broken = not last and self.end is None
+        if not last and self.end is None:
+            events += await self._broken_off()
         return events
+
+    async def _broken_off(self) -> list[Event]:
+        """The end of a run that is over, and that nothing in it led to expect."""
+        self.broken = True
+        at = await self._io.get(end_key(self._run))
+        if at is None or at == CANCELLED:
+            return []
+        key = at.decode(errors="replace")
+        self.end = (await self._stored([key])).get(key)
+        if self.end is None:
+            raise CorruptRecordError(key=end_key(self._run), reason="it names no record")
+        return [self.end]
 
     async def _fetch_live(self) -> list[Chunk]:
         """Live chunks that other processes wrote since."""
@@ -177,9 +198,15 @@ class Reader:
         return chunks
 
     async def _stored(self, keys: list[str]) -> dict[str, Record]:
+        found = await self._data(keys)
+        return {
+            key: self._decode(key, data, record_key(self._run, key)) for key, data in found.items()
+        }
+
+    async def _data(self, keys: list[str]) -> dict[str, bytes]:
         stored = {record_key(self._run, key): key for key in keys}
         found = await self._io.get_many(list(stored))
-        return {stored[at]: self._decode(stored[at], data, at) for at, data in found.items()}
+        return {stored[at]: data for at, data in found.items()}
 
     async def _fetch(self, keys: list[str]) -> dict[str, Record]:
         records = await self._stored(keys)

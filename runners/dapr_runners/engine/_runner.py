@@ -11,6 +11,7 @@ from dapr_runners.engine._bus import Bus, Cancelled
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, run_in_thread
 from dapr_runners.engine._journal import Journal, Limits
 from dapr_runners.engine._keys import (
+    BROKEN,
     CANCELLED,
     artifact_prefix,
     attempts_key,
@@ -40,9 +41,10 @@ from dapr_runners.engine.errors import (
     RunnerNotStartedError,
     RunNotEndedError,
     RunNotFoundError,
+    UnknownStepError,
 )
 from dapr_runners.errors import DaprRunnersError
-from dapr_runners.state import Artifacts, Codec, StateStore
+from dapr_runners.state import Artifacts, Codec, CorruptRecordError, StateStore
 
 logger = logging.getLogger("dapr_runners")
 _PURGE_PATIENCE = 2.0
@@ -219,7 +221,7 @@ class Runner:
             self._bus,
             io,
             self._journal.decode,
-            lambda r: self._turns.progress(io, r),
+            lambda r: self._turns.progress(io, r, self._refuse_to_wait),
             caught_up,
             self._codec if live else None,
             self._pubsub,
@@ -237,6 +239,17 @@ class Runner:
             reader.close()
             if reader.end is not None or reader.broken:
                 self._adapter.forget(run)  # who works elsewhere does not do so here
+
+    def _refuse_to_wait(self, run: str, waits_for: Json) -> None:
+        """A run may wait for a worker that has its step; who calls from a program that lacks it is
+        told."""
+        kind, step = waits_for["kind"], waits_for["step"]
+        is_unknown = step not in self._adapter.activity_names()
+        if kind == "GraphChangedError" or (kind == "ActivityNotRegisteredError" and is_unknown):
+            raise self._unknown_step(run, step)
+
+    def _unknown_step(self, run: str, step: str) -> Exception:
+        return UnknownStepError(run_id=run, runner=self.name, step=step)
 
     async def _delivered(self, io: IO, claim: Claim) -> None:
         """The caller of ``claim`` has its result."""
@@ -331,11 +344,19 @@ class Runner:
         if not await self._purge_workflow(io, run) and spec is None:
             raise RunNotFoundError(run_id=run)
         self._adapter.forget(run)
-        thread = None if spec is None else unpack_spec(self._codec, spec, run).get("thread")
+        thread = None if spec is None else self._thread_in(spec, run)
         if thread is not None:
             await self._turns.purged(io, thread, run)
         keys = [key async for key in self._keys_of(io, run)]
         await io.delete_many([*keys, *await io.parts_of(keys)])
+
+    def _thread_in(self, spec: bytes, run: str) -> str | None:
+        """The thread of a run that is to be purged: a damaged one, too."""
+        try:
+            return unpack_spec(self._codec, spec, run).get("thread")
+        except CorruptRecordError as error:
+            logger.warning("purging %s all the same: %s", run, error)
+            return None
 
     async def _purge_workflow(self, io: IO, run: str) -> bool:
         """Purge the workflow of ``run``; whether there was one."""
@@ -359,7 +380,6 @@ class Runner:
         names: set[str] = set()
         reader = Reader(run, self._bus, io, self._journal.decode, lambda _: None)
         async for record in reader.recorded():
-            yield record_key(run, record.key)
             for call in record.body.get("calls", ()):
                 yield record_key(run, call)
             names.update(self._artifacts_of(record))
@@ -367,9 +387,11 @@ class Runner:
         for key in await io.call(lambda: artifacts.keys_of(names)):
             yield key
         for key in reader.keys:
+            yield record_key(run, key)
             yield attempts_key(run, key)
             async for live in reader.live_batches(key):
                 yield record_key(run, live)
+        yield record_key(run, BROKEN)
         yield end_key(run)
         yield spec_key(run)
 

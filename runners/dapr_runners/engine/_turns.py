@@ -5,6 +5,7 @@ caller that died between claiming and scheduling is made good by the next caller
 """
 
 import enum
+import json
 import logging
 import secrets
 from collections.abc import Callable
@@ -195,13 +196,17 @@ class Turns:
 
         await io.call(schedule)
 
-    async def progress(self, io: IO, run: str) -> Progress:
-        """How far ``run`` is."""
+    async def progress(
+        self, io: IO, run: str, waits: Callable[[str, Json], None] | None = None
+    ) -> Progress:
+        """How far ``run`` is. ``waits`` is told what holds it up, if something does."""
         if (end := await io.get(end_key(run))) is not None:
             return Progress.BROKEN if end == CANCELLED else Progress.ENDED
-        state = await io.call(lambda: self._client().get_workflow_state(run, fetch_payloads=False))
+        state = await io.call(lambda: self._client().get_workflow_state(run))
         if state is None:
             return Progress.ABSENT
+        if waits is not None and (held_up := _held_up(state.serialized_custom_status)):
+            waits(run, held_up)
         status = str(state.runtime_status.name)
         match status:
             case "FAILED" | "TERMINATED" | "CANCELED":
@@ -286,3 +291,10 @@ def _named(name: str) -> Callable[..., None]:
     workflow.__name__ = name
     workflow.__dict__["_dapr_alternate_name"] = name
     return workflow
+
+
+def _held_up(custom_status: str | None) -> Json | None:
+    """What ``_workflow`` says in the custom status."""
+    told = json.loads(custom_status) if custom_status else None
+    # The SDK encodes a string once more, or not.
+    return json.loads(told) if told and isinstance(told, str) else told or None

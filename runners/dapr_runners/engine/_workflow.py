@@ -8,6 +8,7 @@ never looks at a payload, reads no clock and calls no framework.
 Activity input (``item``) and result (``outcome``) are JSON, described in ``_work``.
 """
 
+import json
 from collections.abc import Generator
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -21,7 +22,18 @@ CONTINUE_AFTER = 25
 HOLD_AFTER = 400
 """With several lanes at work, no new activity starts after this many until all have ended."""
 INFRASTRUCTURE_RETRIES = 8
-"""How often an activity that failed outside the framework (store down) is tried again."""
+"""How often an activity that failed outside the framework is tried again."""
+PASSING = (
+    "SidecarUnreachableError",
+    "StateStoreError",
+    "UnauthorizedError",
+    "ActivityNotRegisteredError",
+    "GraphChangedError",
+)
+"""What an activity may fail with for as long as it takes: the store is away, or the workers are of
+a program that does not have the step."""
+TELLING = 2
+"""Failures after which the workflow's status says what holds the run up."""
 
 
 def run_workflow(ctx: Any, inp: Json) -> Generator[Any, Any, Json]:
@@ -44,6 +56,7 @@ class _Turn:
         self._pending: dict[int, tuple[Any, str, Json]] = {}
         self._started = 0
         self._end: Json | None = None
+        self._told: Json | None = None
 
     def drive(self) -> Generator[Any, Any, Json]:
         while self._end is None:
@@ -108,14 +121,27 @@ class _Turn:
             if task.is_failed:
                 self._activity_failed(task, item)
             else:
+                if item.get("faults", 0) >= TELLING:
+                    self._tell(None)
                 self._outcome(item, task.get_result())
 
     def _activity_failed(self, task: Any, item: Json) -> None:
         """The activity itself failed, not the step in it: the store was away, say."""
+        error = task.get_exception()
+        kind = error.details.error_type
         faults = item.get("faults", 0) + 1
-        if faults > INFRASTRUCTURE_RETRIES:
-            raise task.get_exception()
-        self._delay(min(2.0**faults, 60.0), {**_clean(item), "faults": faults})
+        if faults > INFRASTRUCTURE_RETRIES and kind not in PASSING:
+            raise error
+        if faults >= TELLING:
+            self._tell({"kind": kind, "step": item.get("step") or item["name"]})
+        longest = 10.0 if kind in PASSING else 60.0
+        self._delay(min(2.0 ** min(faults, 6), longest), {**_clean(item), "faults": faults})
+
+    def _tell(self, waits_for: Json | None) -> None:
+        """Say in the workflow's custom status what holds the run up."""
+        if waits_for != self._told:
+            self._told = waits_for
+            self._ctx.set_custom_status("" if waits_for is None else json.dumps(waits_for))
 
     def _delay(self, seconds: float, item: Json) -> None:
         self._watch(self._timer(seconds), "delay", item)

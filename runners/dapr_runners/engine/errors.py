@@ -103,6 +103,16 @@ class PoisonStepError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class UnknownStepError(DaprRunnersError):
+    """The run {run_id!r} is at step {step!r}, which the workers of runner {runner!r} do not have,
+    so it waits. Start a worker whose program has the step, or cancel the run."""
+
+    run_id: str
+    runner: str
+    step: str
+
+
+@dataclass(eq=False)
 class StepTimeoutError(DaprRunnersError):
     """The step {step!r} of run {run_id!r} took longer than its limit of {seconds} s and was given
     up; if it still ends, its result is ignored. Raise step_timeout if the step may take

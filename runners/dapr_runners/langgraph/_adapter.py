@@ -163,6 +163,8 @@ class GraphAdapter:
         live = self._lives.take(work.run, work.lane, work.n)
         if live is None:
             live = await self._openings.thawed(work, scope, io, work.lane, work.n, work.item["at"])
+            planned = [work.item["task"]] if work.op == "fuse" else _planned(results or [])
+            self._openings.require(work, live, planned)
         live.parking.results = results
         live.parking.timed_out = bool(work.item.get("timed_out"))
         return await self._drive(work, scope, live, io)
@@ -266,6 +268,11 @@ def _of_its_node(error: UnstorableValueError, task: Any, scope: Scope) -> Unstor
         except UnstorableValueError as named:
             return named
     return error
+
+
+def _planned(results: list[StepResult]) -> list[str]:
+    """Ids of the tasks that the graph planned; error handlers are planned by us."""
+    return [result.id for result in results if result.handles is None]
 
 
 def _must(error: BaseException | None) -> BaseException:

@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dapr_runners.engine import IO, Work, record_key
@@ -90,6 +90,11 @@ class Openings:
         while True:
             live = self._lives.share(work.run, lane, n, task)
             if live is not None:
+                try:
+                    self.require(work, live, [task.partition("/")[0]])
+                except GraphChangedError:
+                    self._lives.unshare(live)
+                    raise
                 return live
             self._lives.keep(work.run, lane, await self.thawed(work, scope, io, lane, n, at))
 
@@ -122,6 +127,12 @@ class Openings:
             if not await advance(live, lambda _: None):
                 raise CorruptRecordError(key=record_key(work.run, at), reason="it has no plan")
         return live
+
+    def require(self, work: Work, live: Live, task_ids: Iterable[str]) -> None:
+        """The tasks that the item is about must be among those that this program's graph has now,
+        at the plan that was recorded."""
+        if not live.loop.tasks.keys() >= set(task_ids):
+            raise GraphChangedError(run_id=work.run, runner=self._runner, node=work.step_name)
 
 
 async def advance(live: Live, emit: Callable[[Any], None]) -> bool:

@@ -33,7 +33,7 @@ from dapr_runners.langgraph._saver import DaprSaver
 from dapr_runners.langgraph._specs import Call, Extras, split_config
 from dapr_runners.langgraph._types import codec_for
 from dapr_runners.langgraph._views import modes_of, view, with_modes
-from dapr_runners.langgraph.errors import UnsupportedGraphError
+from dapr_runners.langgraph.errors import GraphChangedError, UnsupportedGraphError
 from dapr_runners.state import StateStore
 
 _DEFAULTS: dict[str, Any] = {
@@ -151,6 +151,9 @@ class DaprWorkflowGraphRunner(Runner):
             multitask_strategy=multitask_strategy,
         )
         self.durable: Any = durable_copy(graph, self, self._saver_for_state())
+
+    def _unknown_step(self, run: str, step: str) -> Exception:
+        return GraphChangedError(run_id=run, runner=self.name, node=step)
 
     # -- savers
 

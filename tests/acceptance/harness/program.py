@@ -55,6 +55,10 @@ class Program:
         found = self.runner.get_workflow_status(run)
         return None if found is None else found["status"]
 
+    def purge(self, run: str) -> None:
+        """Delete what is recorded of a run."""
+        self.runner.purge(run)
+
     def values(self, thread: str) -> Any:
         """The state that the saver holds of ``thread``."""
         return self.runner.get_state({"configurable": {"thread_id": thread}}).values
