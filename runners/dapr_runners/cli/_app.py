@@ -4,6 +4,7 @@ import typer
 
 from dapr_runners.cli._doctor import doctor
 from dapr_runners.cli._run import run
+from dapr_runners.cli._runs import runs
 
 app = typer.Typer(
     name="dapr-runners",
@@ -16,6 +17,7 @@ app.command(
     "run", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
 )(run)
 app.command("doctor")(doctor)
+app.command("runs")(runs)
 
 
 @app.callback()

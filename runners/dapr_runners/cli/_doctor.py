@@ -1,6 +1,5 @@
 """``dapr-runners doctor``: what is wrong with a setup, in the order in which it would fail."""
 
-import os
 from typing import Annotated
 
 import typer
@@ -8,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from dapr_runners.cli._checks import Finding, frameworks, installation, sidecar
+from dapr_runners.cli._sidecar import address_of
 
 _console = Console(highlight=False, soft_wrap=True)
 
@@ -27,18 +27,10 @@ def doctor(
     """
     findings = [*installation(), *frameworks()]
     if all(finding.ok for finding in findings):
-        findings += sidecar(_address(dapr_grpc_port), store_name)
+        findings += sidecar(address_of(dapr_grpc_port), store_name)
     for finding in findings:
         _show(finding)
     raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)
-
-
-def _address(port: int | None) -> str:
-    from dapr_runners.state import sidecar_address
-
-    if port is not None:
-        return f"{os.environ.get('DAPR_RUNTIME_HOST', '127.0.0.1')}:{port}"
-    return sidecar_address()
 
 
 def _show(finding: Finding) -> None:
