@@ -39,10 +39,10 @@ logger = logging.getLogger("dapr_runners")
 _FAULT_PATIENCE = 600.0
 """Seconds a step that is done goes on trying to record itself while the store is away."""
 
-_UNNOTICED, _UNNOTICED_ALONE = 0.01, 0.5
+_UNNOTICED, UNNOTICED_ALONE = 0.01, 0.5
 """Seconds of work after which it is looked whether the run was cancelled meanwhile: for a step that
-wrote checkpoints, as those of the thread's next turn must come later; and for any other, which at
-worst leaves a record that nobody looks for."""
+wrote checkpoints, as those of the thread's next turn must come later; and for any other, which
+:meth:`Runner.purge` waits for."""
 _PLAN_PATIENCE = 2.0
 """Seconds to wait for a record that another process, alive as far as is seen, has on its way."""
 
@@ -193,7 +193,7 @@ class Journal:
             if token is not None:
                 token.ended = True
             self._guard.left(work)
-        unnoticed = _UNNOTICED if produced.outbox else _UNNOTICED_ALONE
+        unnoticed = _UNNOTICED if produced.outbox else UNNOTICED_ALONE
         if time.monotonic() - began > unnoticed and await self._is_off(work.run, io):
             # Its checkpoints must not come after those of the next turn of its thread.
             self._adapter.forget(work.run)

@@ -9,7 +9,7 @@ from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.engine._bus import Bus, Cancelled
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, run_in_thread
-from dapr_runners.engine._journal import Journal, Limits
+from dapr_runners.engine._journal import UNNOTICED_ALONE, Journal, Limits
 from dapr_runners.engine._keys import (
     BROKEN,
     CANCELLED,
@@ -344,11 +344,21 @@ class Runner:
         if not await self._purge_workflow(io, run) and spec is None:
             raise RunNotFoundError(run_id=run)
         self._adapter.forget(run)
+        if not await self._ended_well(io, run):
+            # Steps that nobody waits for any more may be about to record what they did.
+            await io.sleep(UNNOTICED_ALONE)
         thread = None if spec is None else self._thread_in(spec, run)
         if thread is not None:
             await self._turns.purged(io, thread, run)
         keys = [key async for key in self._keys_of(io, run)]
         await io.delete_many([*keys, *await io.parts_of(keys)])
+
+    async def _ended_well(self, io: IO, run: str) -> bool:
+        try:
+            end = await self._end_of(io, run)
+        except CorruptRecordError:
+            return False
+        return end is not None and end.outcome["status"] != "failed"
 
     def _thread_in(self, spec: bytes, run: str) -> str | None:
         """The thread of a run that is to be purged: a damaged one, too."""

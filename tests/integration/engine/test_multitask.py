@@ -2,9 +2,10 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
-from run_helpers import Gate, MakeRunner, Node, chain, collect
+from run_helpers import Gate, MakeRunner, Node, State, chain, collect
 
 from dapr_runners.engine import RunActiveError, RunCancelledError
 
@@ -87,3 +88,29 @@ def test_blocking_calls_are_queued_too(make_runner: MakeRunner) -> None:
         gate.open()
         assert active.result() == {"x": 1, "log": ["gate"]}
         assert waiting.result() == {"x": 2, "log": ["gate", "gate"]}
+
+
+class GateOfFirst(Gate):
+    """Holds the first run only."""
+
+    def __call__(self, state: State) -> dict[str, Any]:
+        return super().__call__(state) if state["x"] == 1 else {"log": ["passed"]}
+
+
+def test_what_the_interrupted_run_was_doing_comes_to_nothing(make_runner: MakeRunner) -> None:
+    """Its step ends after the other run: the thread's newest state stays the other run's."""
+    gate, last = GateOfFirst(), Node("last")
+    runner = make_runner(chain(gate, last), multitask_strategy="interrupt")
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(runner.invoke, {"x": 1}, thread_id="t")
+        gate.wait_until_entered()
+        assert runner.invoke({"x": 2}, thread_id="t") == {"x": 2, "log": ["passed", "last"]}
+        with pytest.raises(RunCancelledError):
+            first.result()
+    gate.open()
+    runner.shutdown()  # waits for the step
+    config = {"configurable": {"thread_id": "t"}}
+    assert runner.get_state(config).values == {"x": 2, "log": ["passed", "last"]}
+    logs = [state.values.get("log", []) for state in runner.get_state_history(config)]
+    assert ["gate"] not in logs
+    assert last.executions == 1
