@@ -5,6 +5,7 @@ at. The second dispatch then waits for the first: the step goes on, and does not
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 
@@ -17,6 +18,12 @@ class InFlight:
 
     def __init__(self) -> None:
         self._outcomes: dict[tuple[str, str], Future[Json]] = {}
+        self._began: dict[Future[Json], float] = {}
+
+    def age(self, key: tuple[str, str]) -> float | None:
+        """Seconds since it was begun, if it is being done in this process."""
+        began = self._began.get(self._outcomes.get(key, Future()))
+        return None if began is None else time.monotonic() - began
 
     async def once(self, key: tuple[str, str], do: Callable[[], Awaitable[Json]], io: IO) -> Json:
         """The outcome of ``do``, or of the same that is being done already."""
@@ -26,12 +33,13 @@ class InFlight:
             if isinstance(io, BlockingIO):
                 return first.result()
             return await asyncio.shield(asyncio.wrap_future(first))
+        self._began[ours] = time.monotonic()
         try:
             outcome = await do()
         except BaseException as error:
             ours.set_exception(error)
             raise
         finally:
-            del self._outcomes[key]
+            del self._outcomes[key], self._began[ours]
         ours.set_result(outcome)
         return outcome

@@ -112,7 +112,7 @@ class Journal:
                 look_at = time.monotonic() + _LOOK_EVERY
                 if await self._is_off(item["run"], io):
                     return outcome
-            item = following
+            item = following if "step" not in item else _about(following)
 
     async def _one(self, work: Work, io: IO) -> Json:
         if "step" in work.item:
@@ -129,6 +129,8 @@ class Journal:
         record = None if hot else await self._find(work, io)
         if record is not None:
             await io.run(lambda: self._adapter.recorded(work, record, None, io.inner))
+        elif "step" in work.item and (after := await self._remaining(work, io)) > 0:
+            return {"k": "wait", "after": after}
         elif not hot and "prev" in work.item and not await self._has_plan(work, io):
             return await self._one(Work(_previous(work.item)), io)
         else:
@@ -143,6 +145,16 @@ class Journal:
         data = self._codec.encode(record.pack(), "the end of the run")
         await io.create(record_key(work.run, BROKEN), data)
         return await self._recorded(work, record, io)
+
+    async def _remaining(self, work: Work, io: IO) -> float:
+        """Seconds that a step may go on before it is given up. They count from when it began, and
+        not from when it was to begin: there may have been no worker."""
+        age = self._in_flight.age((work.run, work.key))
+        if work.op not in ("fuse", "step"):
+            age = 0.0  # no step: but steps may follow it in the same activity
+        elif age is None:
+            age = await self._guard.age(work, io)
+        return work.item["limit"] - age
 
     async def _recorded(self, work: Work, record: Record, io: IO) -> Json:
         if record.outcome["k"] == "end":
@@ -289,9 +301,14 @@ class Journal:
         return None if data is None else self.decode(work.item["at"], data, key).planner
 
 
+def _about(item: Json) -> Json:
+    """The item that asks whether the step of ``item`` is to be given up."""
+    return {**item, "name": "__control__", "step": item["name"]}
+
+
 def _previous(item: Json) -> Json:
     """The item of the step before a fused one."""
-    kept = {key: item[key] for key in ("run", "mode", "limit", "lane") if key in item}
+    kept = {key: item[key] for key in ("run", "mode", "limit", "fast", "lane") if key in item}
     previous = {key: value for key, value in item["prev"].items() if key != "by"}
     return {**kept, "op": "fuse", "n": item["n"] - 1, **previous}
 
@@ -302,7 +319,7 @@ def _next_fused(item: Json, outcome: Json) -> Json | None:
     step: dict[str, Any] = outcome["steps"][0]
     if not step.get("fuse"):
         return None
-    base = {key: item[key] for key in ("run", "mode", "limit") if key in item}
+    base = {key: item[key] for key in ("run", "mode", "limit", "fast") if key in item}
     return {
         **base,
         "op": "fuse",

@@ -7,6 +7,7 @@ and those that are innocent come through.
 """
 
 import threading
+import time
 from collections.abc import Awaitable, Callable
 
 from dapr_runners.engine._attempts import is_dead
@@ -41,7 +42,7 @@ class PoisonGuard:
         :meth:`left`, and with :meth:`came_back` before that if it raised."""
         key = attempts_key(work.run, work.key)
         # Named, as creating what is there already counts as having created it.
-        if work.op == "begin" and await io.create(key, f"1 {self._identity}".encode()):
+        if work.op == "begin" and await io.create(key, _attempt(1, self._identity)):
             return None
         counted = await io.get(key)
         begun = _number(key, counted) if counted else await self._begun_hot(work, io)
@@ -51,14 +52,19 @@ class PoisonGuard:
         if 0 < begun == self._limit - 1:
             await io.call(lambda: self._wait_to_be_alone(work))
         work.begun = begun + 1
-        await io.put_many({key: str(work.begun).encode()})
+        await io.put_many({key: _attempt(work.begun)})
         return None
+
+    async def age(self, work: Work, io: IO) -> float:
+        """Seconds since the last attempt began, as far as is recorded."""
+        counted = await io.get(attempts_key(work.run, work.key))
+        return 0.0 if counted is None else time.time() - float(counted.split()[1])
 
     async def came_back(self, work: Work, io: IO) -> None:
         """The attempt is over and its worker lives: it does not count."""
         key = attempts_key(work.run, work.key)
         try:
-            await io.put_many({key: str(work.begun - 1).encode()})
+            await io.put_many({key: _attempt(work.begun - 1)})
         except DaprRunnersError:
             self._returned[key] = self._returned.get(key, 0) + 1
 
@@ -78,6 +84,10 @@ class PoisonGuard:
             return 0
         planner = await self._planner_of(work, io)
         return int(planner not in (None, self._identity) and is_dead(str(planner)))
+
+
+def _attempt(number: int, *more: str) -> bytes:
+    return " ".join([str(number), str(time.time()), *more]).encode()
 
 
 def _number(key: str, counted: bytes) -> int:

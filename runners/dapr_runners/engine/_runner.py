@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar
 
@@ -89,6 +90,7 @@ class Runner:
         self._pubsub = pubsub
         self._worker = worker or default_worker()
         self._step_timeout = step_timeout
+        self._is_fast = steps_per_activity > 1 or seconds_per_activity is not None
         self._strategy: MultitaskStrategy = multitask_strategy
         self._started = self._connected = False
         self._turns = Turns(name, codec, lambda: self._worker.client, self._base)
@@ -153,11 +155,12 @@ class Runner:
         base: Json = {"run": run, "mode": mode}
         if self._step_timeout is not None:
             base["limit"] = self._step_timeout
+            base["fast"] = self._is_fast
         return base
 
     def _mark_begun(self, key: str) -> None:
         try:
-            self.store.create(key, b"1")
+            run_in_thread(self._blocking().create(key, f"1 {time.time()}".encode()))
         except DaprRunnersError as error:
             # The step itself goes on, and finds out by itself whether the store is back.
             logger.warning("marking %s as begun: %s", key, error)

@@ -3,6 +3,7 @@
 An *item* (activity input, JSON)::
 
     {"run": run id, "mode": "sync" | "async",       # the same in every item of a run
+     "limit"?: seconds a step may take, "fast"?: bool,
      "op": "begin" | "fuse" | "step" | "commit",
      "lane": "" or "3:<task>/...",                   # the loop it belongs to
      "at": record key of the plan, "n": its number,  # absent for begin of a root lane
@@ -19,6 +20,7 @@ An *outcome* (activity result, JSON), by its ``k``::
     {"k": "step", "lane", "n", "id", "at", "stop"?: bool, "more"?: [steps],
      "raised"?: "error" | "interrupt"}
     {"k": "retry", "id": task id, "after": seconds, "attempt": int}
+    {"k": "wait", "after": seconds}                 # of a step that was to be given up: not yet
     {"k": "end", "at": record key, "status": str}
 
 Record keys are relative to the run: ``3`` is superstep 3 of the root lane, ``3:<task>`` the result

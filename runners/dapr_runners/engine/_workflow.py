@@ -93,7 +93,9 @@ class _Turn:
         self._started += 1
         name = f"{self._runner}/{item['name']}"
         self._watch(self._ctx.call_activity(name, input={**self._base, **item}), "activity", item)
-        if (limit := self._base.get("limit")) and item["op"] in ("fuse", "step"):
+        if (limit := self._base.get("limit")) and (
+            item["op"] in ("fuse", "step") or self._base.get("fast")
+        ):
             self._watch(self._timer(limit), "limit", item)
 
     def _timer(self, seconds: float) -> Any:
@@ -111,13 +113,19 @@ class _Turn:
             self._todo.append(item)
         elif kind == "lane-limit":
             self._lane_timed_out(item)
+        elif item.get("ended") is not None:
+            pass  # it arrived, or was given up
         elif kind == "limit":
-            if item.get("ended") is None:
-                item["ended"] = "gave up"
-                # Not under the step's name: a concurrency limit on it would hold this back too.
-                self._todo.append({**_clean(item), "name": "__control__", "step": item["name"]})
-        elif item.get("ended") is None:
-            item["ended"] = "arrived"
+            # Not under the step's name: a concurrency limit on it would hold this back too.
+            name = f"{self._runner}/__control__"
+            about = {**self._base, **item, "name": "__control__", "step": item["name"]}
+            self._watch(self._ctx.call_activity(name, input=about), "control", item)
+        elif kind == "control" and (task.is_failed or task.get_result()["k"] == "wait"):
+            # It has not run for so long: its worker died, or there was none.
+            after = 1.0 if task.is_failed else task.get_result()["after"]
+            self._watch(self._timer(after), "limit", item)
+        else:
+            item["ended"] = kind
             if task.is_failed:
                 self._activity_failed(task, item)
             else:
