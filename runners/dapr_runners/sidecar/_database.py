@@ -3,7 +3,7 @@
 Changes are applied on the event loop and committed on a thread, so that a slow disk holds up
 nobody but those who wait for that very commit. Whatever arrives while a commit is under way
 shares the next one: throughput does not depend on how long the disk takes. Only where the disk
-takes less time than the way to the thread and back, a lone write is committed on the spot.
+takes less time than the way to the thread and back, a few writes are committed on the spot.
 """
 
 import asyncio
@@ -49,7 +49,12 @@ CREATE INDEX state_by_expiry ON state (expires_at) WHERE expires_at IS NOT NULL;
 """
 
 _ON_THE_SPOT = 0.0004
-"""Seconds: a disk that commits in less, on average, is not worth a thread for one write."""
+"""Seconds: a disk that commits in less, on average, is not worth a thread for a few writes."""
+
+_FEW = 2
+
+_PATIENCE = 0.003
+"""Seconds that a patient change waits at most."""
 
 Change = Callable[[sqlite3.Connection], Any]
 """What to do to the database. One that raises must have written nothing."""
@@ -86,24 +91,34 @@ class Database:
         self._loop = asyncio.get_running_loop()
         self._waiting: list[_Write] = []
         self._busy = False
+        self._pressed = False
+        self._patience: asyncio.TimerHandle | None = None
         self._broken: Exception | None = None
         self._pace = _ON_THE_SPOT
         self._commits: queue.SimpleQueue[list[_Write] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._commit_groups, name="commit", daemon=True)
         self._thread.start()
 
-    def submit(self, change: Change, committed: Callable[[Any, Exception | None], None]) -> None:
+    def submit(
+        self,
+        change: Change,
+        committed: Callable[[Any, Exception | None], None],
+        *,
+        patient: bool = False,
+    ) -> None:
         """Apply ``change`` in the next group; ``committed`` learns of it once it is durable.
 
-        Changes are applied, and their callbacks called, in the order of submission.
+        Changes are applied, and their callbacks called, in the order of submission. A patient
+        change lets a moment pass for others to come, and goes with them in one commit.
         """
         if self._broken is not None:
             committed(None, self._broken)
             return
         self._waiting.append(_Write(change, committed))
-        if not self._busy:
-            self._busy = True
-            self._loop.call_soon(self._apply)
+        if not patient:
+            self._press()
+        elif not self._pressed and self._patience is None:
+            self._patience = self._loop.call_later(_PATIENCE, self._press)
 
     async def write(self, change: Change) -> Any:
         """Apply ``change`` and return its result once it is durable."""
@@ -131,7 +146,17 @@ class Database:
         self._writer.close()
         self._lock.release()
 
+    def _press(self) -> None:
+        self._pressed = True
+        if not self._busy:
+            self._busy = True
+            self._loop.call_soon(self._apply)
+
     def _apply(self) -> None:
+        self._pressed = False
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
         group, self._waiting = self._waiting, []
         try:
             self._writer.execute("BEGIN IMMEDIATE")
@@ -145,7 +170,7 @@ class Database:
         except sqlite3.Error as error:
             self._give_up(group, error)
             return
-        if len(group) == 1 and self._pace < _ON_THE_SPOT:
+        if len(group) <= _FEW and self._pace < _ON_THE_SPOT:
             self._loop.call_soon(self._finish, group, *self._commit())
         else:
             self._commits.put(group)
@@ -171,7 +196,7 @@ class Database:
             return
         self._pace += (seconds - self._pace) / 8
         # The next group first: its commit then runs while this one's callbacks do.
-        if self._waiting:
+        if self._pressed:
             self._apply()
         else:
             self._busy = False

@@ -97,14 +97,17 @@ class Ledger:
 
     # -- durability
 
-    def submit(self, transaction: Transaction) -> None:
+    def submit(self, transaction: Transaction, *, patient: bool = False) -> None:
         """Make ``transaction`` durable; its effects show when it is."""
         self._database.submit(
-            transaction.apply, lambda _, error: self._committed(transaction, error)
+            transaction.apply, lambda _, error: self._committed(transaction, error), patient=patient
         )
 
-    async def commit(self, transaction: Transaction) -> None:
-        """Make ``transaction`` durable, and wait until it is."""
+    async def commit(self, transaction: Transaction, *, patient: bool = False) -> None:
+        """Make ``transaction`` durable, and wait until it is.
+
+        ``patient`` where a turn follows: its own commit will do for both.
+        """
         done: asyncio.Future[None] = self._loop.create_future()
 
         def finish() -> None:
@@ -112,7 +115,7 @@ class Ledger:
                 done.set_result(None)
 
         transaction.after.append(finish)
-        self.submit(transaction)
+        self.submit(transaction, patient=patient)
         await done
 
     async def settled(self, instance: Instance) -> None:

@@ -63,7 +63,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
     ) -> pb.CompleteTaskResponse:
         transaction = self._engine.finish_task(request)
         if transaction is not None:
-            await self._engine.ledger.commit(transaction)
+            await self._engine.ledger.commit(transaction, patient=True)
         return pb.CompleteTaskResponse()
 
     async def CompleteOrchestratorTask(
@@ -99,7 +99,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         except _lifecycle.AlreadyExistsError as error:
             detail = f"{_CREATE}rpc error: code = AlreadyExists desc = {error}"
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, detail)
-        await self._engine.ledger.commit(transaction)
+        await self._engine.ledger.commit(transaction, patient=True)
         if not request.HasField("scheduledStartTimestamp"):
             await self._engine.ledger.wait(request.instanceId, lambda view: view.started)
         return pb.CreateInstanceResponse(instanceId=request.instanceId)

@@ -45,12 +45,39 @@ async def test_writes_that_come_together_share_a_commit(tmp_path: Path) -> None:
     await database.close()
 
 
+async def test_a_patient_write_goes_with_the_next(tmp_path: Path) -> None:
+    database = Database(tmp_path / "a.db", _never)
+    statements: list[str] = []
+    done = asyncio.Event()
+    await database.write(lambda db: db.set_trace_callback(statements.append))
+    database.submit(_put("patient"), lambda *_: done.set(), patient=True)
+    await database.write(_put("other"))
+    assert done.is_set()
+    words = [line.split()[0] for line in statements]
+    assert words == ["COMMIT", "BEGIN", "INSERT", "INSERT", "COMMIT"]
+    await database.close()
+
+
+async def test_a_patient_write_does_not_wait_for_ever(tmp_path: Path) -> None:
+    database = Database(tmp_path / "a.db", _never)
+    for number in range(3):
+        done = asyncio.Event()
+        database.submit(_put(f"k{number}"), lambda *_, done=done: done.set(), patient=True)
+        await asyncio.wait_for(done.wait(), 30)
+    assert len(_keys(database.reader)) == 3
+    await database.close()
+
+
 async def test_callbacks_come_in_order(tmp_path: Path) -> None:
     database = Database(tmp_path / "a.db", _never)
     order: list[int] = []
     done = asyncio.Event()
     for number in range(20):
-        database.submit(_put(f"k{number}"), lambda *_, number=number: order.append(number))
+        database.submit(
+            _put(f"k{number}"),
+            lambda *_, number=number: order.append(number),
+            patient=number % 2 == 0,
+        )
         if number % 3 == 0:
             await asyncio.sleep(0)
     database.submit(lambda _: None, lambda *_: done.set())

@@ -25,11 +25,17 @@ class HeldDatabase(Database):
         super().__init__(path, failed)
         self._kept: list[tuple[Change, Callable[[Any, Exception | None], None]]] = []
 
-    def submit(self, change: Change, committed: Callable[[Any, Exception | None], None]) -> None:
+    def submit(
+        self,
+        change: Change,
+        committed: Callable[[Any, Exception | None], None],
+        *,
+        patient: bool = False,
+    ) -> None:
         if self.held:
             self._kept.append((change, committed))
         else:
-            super().submit(change, committed)
+            super().submit(change, committed, patient=patient)
 
     async def release(self) -> None:
         self.held = False
