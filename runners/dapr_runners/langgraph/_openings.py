@@ -91,7 +91,8 @@ class Openings:
             live = self._lives.share(work.run, lane, n, task)
             if live is not None:
                 try:
-                    self.require(work, live, [task.partition("/")[0]])
+                    if "of" not in work.item:  # an error handler is planned once its node failed
+                        self.require(work, live, [task.partition("/")[0]])
                 except GraphChangedError:
                     self._lives.unshare(live)
                     raise
