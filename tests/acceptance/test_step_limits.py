@@ -11,10 +11,10 @@ from dapr_runners.engine import StepTimeoutError
 _MODES = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 
 
-def _text(cluster: Cluster, step: str, turn: int = 1) -> str:
+def _text(cluster: Cluster, step: str) -> str:
     return (
-        f"The step {step!r} of run {cluster.run_of('thread', turn)!r} took longer than its limit of "
-        "1 s and was given up; if it still ends, its result is ignored. Raise step_timeout if the "
+        f"The step {step!r} of run {cluster.run_of('thread')!r} took longer than its limit of 1 s "
+        "and was given up; if it still ends, its result is ignored. Raise step_timeout if the "
         "step may take longer."
     )
 

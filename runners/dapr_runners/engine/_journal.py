@@ -140,6 +140,8 @@ class Journal:
     async def _break_off(self, work: Work, error: Exception, io: IO) -> Json:
         """End the run with what it cannot get past, as the framework would end it."""
         outcome: Json = {"k": "end", "at": BROKEN, "status": "failed"}
+        if await self._is_off(work.run, io):
+            return outcome
         body: Json = {"error": self._codec.encode(error, "the error"), "artifacts": []}
         record = Record(BROKEN, outcome, body, [], [], self._identity, work.attempt)
         data = self._codec.encode(record.pack(), "the end of the run")

@@ -73,7 +73,8 @@ class _Turn:
                 return {}
             if self._started < HOLD_AFTER:
                 for item in self._todo:
-                    self._start(item)
+                    if self._is_wanted(item):
+                        self._start(item)
                 self._todo = []
             arrived = self._arrivals.take()
             if arrived is None:
@@ -191,6 +192,17 @@ class _Turn:
         if timeout := plan.get("timeout"):
             self._watch(self._timer(timeout), "lane-limit", {"lane": lane, "n": plan["n"]})
         self._open_steps(lane, state)
+
+    def _is_wanted(self, item: Json) -> bool:
+        """Whether the lane of ``item`` still is where it was when ``item`` was planned: it may have
+        waited for its next attempt meanwhile."""
+        lane: str = item["lane"]
+        if item["op"] == "begin":
+            return self._alive(lane)
+        state = self._lanes.get(lane)
+        if state is None or state["n"] != item["n"] or not self._alive(lane):
+            return False
+        return item["op"] != "step" or item["task"] in state["open"]
 
     def _alive(self, lane: str) -> bool:
         """Whether every lane around ``lane`` still waits for it."""

@@ -28,16 +28,24 @@ class StepRetry:
     )
 
     def __post_init__(self) -> None:
-        if self.max_attempts < 1 or self.first_interval < 0 or self.backoff < 1:
+        if (
+            self.max_attempts < 1
+            or self.backoff < 1
+            or min(self.first_interval, self.cap, self.jitter) < 0
+        ):
             raise ValueError(
-                "max_attempts must be at least 1, first_interval at least 0, backoff at least 1"
+                "max_attempts must be at least 1, first_interval, cap and jitter at least 0, "
+                "backoff at least 1"
             )
 
     def pause(self, error: BaseException, attempt: int) -> float | None:
         """Seconds to wait after failed attempt number ``attempt`` (from 1); None to give up."""
         if attempt >= self.max_attempts or not self._retries(error):
             return None
-        wait = min(self.first_interval * self.backoff ** (attempt - 1), self.cap)
+        try:
+            wait = min(self.first_interval * self.backoff ** (attempt - 1), self.cap)
+        except OverflowError:
+            wait = self.cap
         return wait + wait * self.jitter * random.random()
 
     def _retries(self, error: BaseException) -> bool:

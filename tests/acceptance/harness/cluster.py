@@ -1,5 +1,7 @@
 """Workers and callers of one graph, on one sidecar."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +56,8 @@ class Cluster:
         process = WorkerProcess("harness.program:Program", settings, log)
         self._processes.append(process)
         return process.ready()
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Rows of the sidecar's database."""
+        with closing(sqlite3.connect(self.sidecar.path)) as database:
+            return database.execute(query).fetchall()

@@ -1,0 +1,172 @@
+"""The generator, driven by hand: what it starts, and in answer to what."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dapr.ext.workflow._durabletask import task as sdk
+
+from dapr_runners.engine._workflow import run_workflow
+
+Json = dict[str, Any]
+
+
+class Activity(sdk.CompletableTask[Any]):
+    """An activity, which fails with an error of the type named ``kind`` if that is set."""
+
+    kind: str | None = None
+
+    @property
+    def is_failed(self) -> bool:
+        return self.kind is not None
+
+    def get_exception(self) -> Any:
+        error = RuntimeError(self.kind)
+        vars(error)["details"] = SimpleNamespace(error_type=self.kind)
+        return error
+
+
+class Drive:
+    """A run of the generator. ``started`` are the activities' inputs, ``timers`` the waits."""
+
+    def __init__(self, **base: Any) -> None:
+        self.started: list[Json] = []
+        self.timers: list[float] = []
+        self.status: list[str] = []
+        self.output: Json | None = None
+        self._tasks: dict[str, Activity] = {}
+        self._waits: list[sdk.CompletableTask[Any]] = []
+        request = {"base": {"run": "r", "mode": "sync", **base}, "runner": "graph"}
+        self._generator = run_workflow(self, request)
+        next(self._generator)
+
+    # -- the workflow context
+
+    def call_activity(self, name: str, *, input: Json) -> Any:
+        self.started.append({"activity": name, **input})
+        self._tasks[name] = Activity()
+        return self._tasks[name]
+
+    def create_timer(self, fire_at: timedelta) -> Any:
+        self.timers.append(fire_at.total_seconds())
+        self._waits.append(sdk.CompletableTask())
+        return self._waits[-1]
+
+    def set_custom_status(self, status: str) -> None:
+        self.status.append(status)
+
+    # -- what happens
+
+    def answer(self, name: str, outcome: Json) -> None:
+        """The activity ``name``, last started, gives ``outcome``."""
+        self._happens(lambda: self._tasks[f"graph/{name}"].complete(outcome))
+
+    def fail(self, name: str, kind: str) -> None:
+        """The activity ``name`` fails."""
+        activity = self._tasks[f"graph/{name}"]
+        activity.kind = kind
+        self._happens(lambda: activity.complete(None))
+
+    def fire(self, number: int = -1) -> None:
+        """A timer is due."""
+        self._happens(lambda: self._waits[number].complete(None))
+
+    def names(self) -> list[str]:
+        """Names of the activities started."""
+        return [item["activity"].partition("/")[2] for item in self.started]
+
+    def _happens(self, event: Callable[[], None]) -> None:
+        event()
+        try:
+            self._generator.send(None)
+        except StopIteration as stop:
+            self.output = stop.value
+
+
+def plan(n: int, *steps: str, lane: str = "", **more: Any) -> Json:
+    """A plan of ``steps``, whose ids are their names."""
+    fuse = {"fuse": True} if len(steps) == 1 else {}
+    planned = [{"id": name, "name": name, **fuse, **more} for name in steps]
+    where = {"lane": lane, "at": f"{lane}{n}", "n": n}
+    return {"k": "plan", **where, "steps": planned, "commit": f"{lane}__commit__"}
+
+
+def step(n: int, name: str, lane: str = "", **more: Any) -> Json:
+    return {"k": "step", "lane": lane, "n": n, "id": name, "at": f"{lane}{n}:{name}", **more}
+
+
+END = {"k": "end", "at": "9", "status": "completed"}
+
+
+def test_a_chain_is_one_activity_a_step() -> None:
+    drive = Drive()
+    drive.answer("__start__", plan(0, "a"))
+    drive.answer("a", plan(1, "b"))
+    drive.answer("b", END)
+    assert drive.names() == ["__start__", "a", "b"]
+    assert drive.output == END
+
+
+def test_a_retry_waits_for_its_timer() -> None:
+    drive = Drive()
+    drive.answer("__start__", plan(0, "a"))
+    drive.answer("a", {"k": "retry", "id": "a", "after": 3, "attempt": 2})
+    assert (drive.names(), drive.timers) == (["__start__", "a"], [3])
+    drive.fire()
+    assert drive.started[-1]["attempt"] == 2
+
+
+def test_a_retry_of_a_step_whose_superstep_is_over_is_not_started() -> None:
+    drive = Drive()
+    drive.answer("__start__", plan(0, "a", "b"))
+    drive.answer("a", {"k": "retry", "id": "a", "after": 3, "attempt": 2})
+    drive.answer("b", step(0, "b", stop=True))
+    drive.answer("__commit__", plan(1, "handler"))
+    drive.fire()
+    assert drive.names() == ["__start__", "a", "b", "__commit__", "handler"]
+
+
+def test_a_step_that_is_asked_about_too_early_goes_on() -> None:
+    drive = Drive(limit=5)
+    drive.answer("__start__", plan(0, "a"))
+    drive.fire()
+    assert drive.started[-1]["activity"] == "graph/__control__"
+    assert drive.started[-1]["step"] == "a"
+    drive.answer("__control__", {"k": "wait", "after": 2})
+    assert drive.timers == [5, 2]
+    drive.answer("a", END)
+    assert drive.output == END
+
+
+def test_a_step_that_is_given_up_is_not_heard_later() -> None:
+    drive = Drive(limit=5)
+    drive.answer("__start__", plan(0, "a", "b"))
+    drive.fire(0)
+    drive.answer("__control__", step(0, "a"))
+    drive.answer("a", step(0, "a"))
+    drive.answer("b", step(0, "b"))
+    assert drive.names() == ["__start__", "a", "b", "__control__", "__commit__"]
+    assert drive.started[-1]["done"] == [["a", "0:a"], ["b", "0:b"]]
+
+
+@pytest.mark.parametrize("kind", ["SidecarUnreachableError", "ActivityNotRegisteredError"])
+def test_what_passes_is_waited_for_as_long_as_it_takes(kind: str) -> None:
+    drive = Drive()
+    for _ in range(20):
+        drive.fail("__start__", kind)
+        drive.fire()
+    assert drive.timers[:5] == [2, 4, 8, 10, 10]
+    assert drive.status == ['{"kind": "' + kind + '", "step": "__start__"}']
+    drive.answer("__start__", END)
+    assert drive.status[-1] == ""
+
+
+def test_other_failures_end_the_run_after_eight_retries() -> None:
+    drive = Drive()
+    for _ in range(8):
+        drive.fail("__start__", "KeyError")
+        drive.fire()
+    with pytest.raises(RuntimeError, match="KeyError"):
+        drive.fail("__start__", "KeyError")
