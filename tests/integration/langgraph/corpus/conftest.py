@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from corpus.case import Services
-from corpus.marks import MARKS
+from corpus.marks import MARKS, watch_activities
 from corpus.runners import SAVERS, services_on_files
 from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.state import StateStore
@@ -43,6 +43,12 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
         yield Workers(sidecar.grpc_port, StateStore(address=sidecar.address), services, marks)
         for process in processes:
             process.stop()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def watched() -> None:
+    """Activities that fail are marked."""
+    watch_activities()
 
 
 @pytest.fixture(scope="session")

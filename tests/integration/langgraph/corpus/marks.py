@@ -1,5 +1,6 @@
 """Traces that nodes leave behind, in whichever process they run."""
 
+import logging
 import os
 import re
 import time
@@ -10,6 +11,7 @@ from langgraph.config import get_config
 
 MARKS = "CORPUS_MARKS"
 """Environment variable that names the file."""
+FAULTS = "faults"
 _PATIENCE = 20.0
 
 
@@ -42,6 +44,20 @@ def count_marks(file: Path, case: str) -> Counter[str]:
     """How often each node of ``case`` was executed."""
     lines = file.read_text().splitlines() if file.exists() else []
     return Counter(line.partition(" ")[2] for line in lines if line.startswith(f"{case}/"))
+
+
+class _Faults(logging.Handler):
+    """Leaves a trace of each activity that failed: the engine tries again, so that results do not
+    tell of it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with _file().open("a") as file:
+            file.write(f"{FAULTS}/ {record.getMessage().splitlines()[0]}\n")
+
+
+def watch_activities() -> None:
+    """Mark activities of this process that fail, as the case :data:`FAULTS`."""
+    logging.getLogger("WorkflowRuntime").addHandler(_Faults(logging.WARNING))
 
 
 def _file() -> Path:

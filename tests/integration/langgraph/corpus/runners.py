@@ -11,6 +11,7 @@ from langgraph.store.sqlite import SqliteStore
 
 from corpus.case import Case, Services
 from corpus.every_case import CASES
+from corpus.marks import watch_activities
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 from dapr_runners.state import StateStore
 
@@ -56,6 +57,7 @@ def runner_of(
 
 def all_runners(folder: str) -> Iterator[Any]:
     """For the worker processes: the runners of all cases."""
+    watch_activities()
     state = StateStore()
     for saver in SAVERS:
         services = services_on_files(Path(folder) / saver)

@@ -13,7 +13,7 @@ from langgraph.store.memory import InMemoryStore
 from corpus.case import Case, Services
 from corpus.conftest import Workers
 from corpus.every_case import CASES
-from corpus.marks import MARKS, count_marks
+from corpus.marks import FAULTS, MARKS, count_marks
 from corpus.origins import FEATURES, REAL_THREADS
 from corpus.probe import Probe
 from corpus.runners import SAVERS, runner_of
@@ -27,6 +27,7 @@ class Observed:
 
     trace: list[Any]
     executions: Counter[str]
+    faults: Counter[str]
 
 
 @pytest.fixture(params=list(CASES.values()), ids=list(CASES))
@@ -36,10 +37,12 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 def observe(case: Case, label: str, graph: Any, marks: Path, *, is_async: bool) -> Observed:
     """Run the script. Its threads have the ``label`` in their names."""
-    before = count_marks(marks, label)
+    before, faults = count_marks(marks, label), count_marks(marks, FAULTS)
     probe = Probe(graph, label, is_async=is_async)
     case.script(probe)
-    return Observed(probe.trace, count_marks(marks, label) - before)
+    return Observed(
+        probe.trace, count_marks(marks, label) - before, count_marks(marks, FAULTS) - faults
+    )
 
 
 def in_memory() -> Services:
