@@ -136,13 +136,9 @@ class Engine:
         """Give the instance a turn in the next round of the loop, with all that is there then."""
         if instance.turn is not None or not instance.inbox or instance.stalled is not None:
             return
-        start_at = instance.view.start_at or 0
+        alone = instance.view.status == PENDING and len(instance.inbox) == 1
         # As on daprd, any other event starts an instance before its time.
-        if (
-            start_at > time.time_ns()
-            and instance.view.status == PENDING
-            and (len(instance.inbox) == 1)
-        ):
+        if alone and (instance.view.start_at or 0) > time.time_ns():
             return
         if not self._ready:
             self._loop.call_soon(self._take_turns)
