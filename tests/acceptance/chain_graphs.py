@@ -16,6 +16,7 @@ def _chain(outside: Outside, is_async: bool, names: list[str], into: Any = None)
         def run(state: State) -> dict[str, Any]:
             outside.report(f"{name} start")
             outside.report(f"{name} in")
+            outside.report(f"{name} end")
             return {"log": [name]}
 
         async def run_async(state: State) -> dict[str, Any]:
@@ -66,3 +67,15 @@ def fan_out(outside: Outside, is_async: bool) -> Any:
 def without_right(outside: Outside, is_async: bool) -> Any:
     """The same program, later: one of the two is gone."""
     return _chain(outside, is_async, ["first", "left"]).compile()
+
+
+def twenty(outside: Outside, is_async: bool) -> Any:
+    """``first -> (n0, ..., n19) -> last``."""
+    graph = _chain(outside, is_async, ["first"])
+    for name in (f"n{number}" for number in range(20)):
+        _chain(outside, is_async, [name], into=graph)
+        graph.edges.discard((START, name))
+        graph.add_edge("first", name)
+    graph.add_node("last", lambda state: {"log": ["last"]})
+    graph.add_edge([f"n{number}" for number in range(20)], "last")
+    return graph.compile()

@@ -59,6 +59,11 @@ class Program:
         """Delete what is recorded of a run."""
         self.runner.purge(run)
 
+    def history(self, thread: str) -> list[Any]:
+        """Ids and values of the checkpoints of ``thread``, newest first."""
+        states = self.runner.get_state_history({"configurable": {"thread_id": thread}})
+        return [(state.config["configurable"], state.values) for state in states]
+
     def values(self, thread: str) -> Any:
         """The state that the saver holds of ``thread``."""
         return self.runner.get_state({"configurable": {"thread_id": thread}}).values
