@@ -1,8 +1,10 @@
 """A sidecar and two worker processes that serve the whole corpus."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -25,22 +27,41 @@ class Workers:
     services: dict[str, Services]
     """By saver."""
     marks: Path
+    tag: str
+    """Makes the names of runners this test session's own."""
 
 
-@pytest.fixture(scope="session")
-def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    folder = tmp_path_factory.mktemp("workers")
-    marks = folder / "marks"
+@pytest.fixture(scope="module", params=["embedded", "daprd"])
+def workers_sidecar(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    """A sidecar, as variables that name it."""
+    if request.param == "daprd":
+        if "TEST_DAPR_GRPC_PORT" not in os.environ:
+            pytest.skip("no real Dapr: TEST_DAPR_GRPC_PORT names none")
+        yield {"DAPR_GRPC_PORT": os.environ["TEST_DAPR_GRPC_PORT"]}
+        return
+    with EmbeddedSidecar(tmp_path_factory.mktemp("sidecar") / "sidecar.db") as sidecar:
+        yield sidecar.env()
+
+
+@pytest.fixture(scope="module")
+def workers(
+    workers_sidecar: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Workers]:
+    """Gone after the module: they would take the work of other tests' runners."""
+    folder, tag = tmp_path_factory.mktemp("workers"), uuid4().hex[:8]
     services = {saver: services_on_files(folder / saver) for saver in SAVERS}
-    with EmbeddedSidecar(folder / "sidecar.db") as sidecar:
-        variables = {**sidecar.env(), MARKS: str(marks)}
-        processes = [
-            WorkerProcess(_FOLDER, "corpus.runners:all_runners", str(folder), variables=variables)
-            for _ in range(2)
-        ]
+    variables = {**workers_sidecar, MARKS: str(folder / "marks")}
+    arguments = ("corpus.runners:all_runners", str(folder), tag)
+    processes = [WorkerProcess(_FOLDER, *arguments, variables=variables) for _ in range(2)]
+    try:
         for process in processes:
             process.wait_until_ready()
-        yield Workers(sidecar.grpc_port, StateStore(address=sidecar.address), services, marks)
+        port = int(workers_sidecar["DAPR_GRPC_PORT"])
+        state = StateStore(address=f"127.0.0.1:{port}")
+        yield Workers(port, state, services, folder / "marks", tag)
+    finally:
         for process in processes:
             process.stop()
 
@@ -49,11 +70,3 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
 def watched() -> None:
     """Activities that fail are marked."""
     watch_activities()
-
-
-@pytest.fixture(scope="session")
-def second_sidecar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedSidecar]:
-    """For runners that work in the test process: not beside the workers, who would take their
-    work."""
-    with EmbeddedSidecar(tmp_path_factory.mktemp("second") / "sidecar.db") as running:
-        yield running

@@ -1,6 +1,7 @@
 """Failures that people reported to LangGraph, with questions and subgraphs:
 langchain-ai/langgraph#<number>."""
 
+import time
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -54,6 +55,7 @@ def circle(color: str) -> str:
 @tool
 def square(color: str) -> str:
     """Draw a square."""
+    time.sleep(0.1)  # which of two parallel tools asks first is for LangGraph a matter of chance
     return "square " + interrupt({"shape": "square"})
 
 

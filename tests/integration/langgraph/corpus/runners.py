@@ -46,23 +46,28 @@ def services_on_files(folder: Path) -> Services:
 
 
 def runner_of(
-    case: Case, saver: str, services: Services, state: StateStore, port: int | None = None
+    case: Case,
+    saver: str,
+    services: Services,
+    state: StateStore,
+    tag: str,
+    port: int | None = None,
 ) -> Any:
     """A runner of ``case``, with the saver of ``services`` or without one."""
     if saver == DAPR_SAVER:
         services = Services(None, services.store, services.cache)
-    graph, name = case.build(services), f"{case.name}-{saver}"
+    graph, name = case.build(services), f"{case.name}-{saver}-{tag}"
     return DaprWorkflowGraphRunner(graph, name=name, store=state, port=port)
 
 
-def all_runners(folder: str) -> Iterator[Any]:
+def all_runners(folder: str, tag: str) -> Iterator[Any]:
     """For the worker processes: the runners of all cases."""
     watch_activities()
     state = StateStore()
     for saver in SAVERS:
         services = services_on_files(Path(folder) / saver)
         for case in CASES.values():
-            yield runner_of(case, saver, services, state)
+            yield runner_of(case, saver, services, state, tag)
 
 
 def _connection(path: Path, **options: Any) -> sqlite3.Connection:

@@ -1,6 +1,7 @@
 """Every case gives on a runner what it gives on a plain compiled graph."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from corpus.probe import Probe
 from corpus.runners import SAVERS, runner_of
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 from dapr_runners.sidecar import EmbeddedSidecar
+from dapr_runners.state import StateStore
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,10 @@ def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("saver", SAVERS)
 def test_in_separate_processes(case: Case, saver: str, workers: Workers, marks: Path) -> None:
-    label = f"{case.name}-{saver}"
+    label = f"{case.name}-{saver}-{workers.tag}"
     expected = observe(case, label, case.build(in_memory()), marks, is_async=False)
     services = workers.services[saver]
-    runner = runner_of(case, saver, services, workers.state, workers.port)
+    runner = runner_of(case, saver, services, workers.state, workers.tag, workers.port)
     runner.connect()
     try:
         seen = observe(case, label, runner, workers.marks, is_async=False)
@@ -70,28 +72,43 @@ def test_in_separate_processes(case: Case, saver: str, workers: Workers, marks: 
     assert seen == expected
 
 
-@pytest.mark.parametrize("is_async", [False, True], ids=["blocking", "async"])
+MODES = {"blocking": False, "async": True}
+
+
+@pytest.fixture(scope="module")
+def runners_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Runners of all cases that work in this process, on a sidecar of their own: the worker
+    processes would take their work. By label."""
+    with EmbeddedSidecar(tmp_path_factory.mktemp("here") / "sidecar.db") as sidecar:
+        state = StateStore(address=sidecar.address)
+        runners = {
+            label: DaprWorkflowGraphRunner(
+                case.build(in_memory()), name=label, store=state, port=sidecar.grpc_port
+            )
+            for case in CASES.values()
+            for label in (f"{case.name}-{mode}" for mode in MODES)
+        }
+        for runner in runners.values():
+            runner.start()
+        yield runners
+        for runner in runners.values():
+            runner.shutdown()
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_in_one_process(
     case: Case,
-    is_async: bool,
-    second_sidecar: EmbeddedSidecar,
+    mode: str,
+    runners_here: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    label = f"{case.name}-{'async' if is_async else 'blocking'}"
+    label, is_async = f"{case.name}-{mode}", MODES[mode]
     plain, durable = tmp_path / "plain", tmp_path / "durable"
     monkeypatch.setenv(MARKS, str(plain))
     expected = observe(case, label, case.build(in_memory()), plain, is_async=is_async)
     monkeypatch.setenv(MARKS, str(durable))
-    graph = case.build(in_memory())
-    runner = DaprWorkflowGraphRunner(graph, name=label, port=second_sidecar.grpc_port)
-    runner.start()
-    try:
-        seen = observe(case, label, runner, durable, is_async=is_async)
-    finally:
-        runner.shutdown()
-        runner.store.close()
-    assert seen == expected
+    assert observe(case, label, runners_here[label], durable, is_async=is_async) == expected
 
 
 def test_no_case_of_the_prototype_is_missing() -> None:
