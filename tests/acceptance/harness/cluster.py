@@ -8,6 +8,7 @@ from typing import Any
 from dapr_runners.engine._keys import run_id
 from dapr_runners.sidecar import EmbeddedSidecar
 from harness.effects import Effects
+from harness.other_python import OtherPythonProcess
 from harness.processes import WorkerProcess
 
 
@@ -49,6 +50,14 @@ class Cluster:
         """Kill all processes."""
         for process in self._processes:
             process.kill()
+
+    def worker_on(self, python: Path) -> WorkerProcess:
+        """A process that works on runs, on another interpreter."""
+        log = self._directory / f"process-{len(self._processes)}.log"
+        settings = {**self._settings, "role": "worker"}
+        process = OtherPythonProcess(python, "harness.program:Program", settings, log)
+        self._processes.append(process)
+        return process.ready()
 
     def _start(self, role: str, other: dict[str, Any]) -> WorkerProcess:
         log = self._directory / f"process-{len(self._processes)}.log"

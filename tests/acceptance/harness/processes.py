@@ -46,7 +46,7 @@ class WorkerProcess:
         self._connection, theirs = _context.Pipe()
         self.log = log
         self._process = _context.Process(
-            target=_serve, args=(theirs, program, settings, log), daemon=True
+            target=serve, args=(theirs, program, settings, log), daemon=True
         )
         self._process.start()
         theirs.close()
@@ -116,7 +116,8 @@ class WorkerProcess:
         return self.log.read_text(errors="replace")[-6000:] if self.log.exists() else ""
 
 
-def _serve(connection: Connection, program: str, settings: dict[str, Any], log: Path) -> None:
+def serve(connection: Connection, program: str, settings: dict[str, Any], log: Path) -> None:
+    """Be a worker: answer commands until the other end is gone."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)

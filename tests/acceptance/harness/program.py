@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.metadata import version
 from typing import Any
 
 from dapr_runners.engine import Worker
@@ -54,6 +55,10 @@ class Program:
         """The workflow's status."""
         found = self.runner.get_workflow_status(run)
         return None if found is None else found["status"]
+
+    def langgraph_version(self) -> str:
+        """The LangGraph it runs on."""
+        return version("langgraph")
 
     def purge(self, run: str) -> None:
         """Delete what is recorded of a run."""
