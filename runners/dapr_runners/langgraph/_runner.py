@@ -206,7 +206,7 @@ class DaprWorkflowGraphRunner(Runner):
         return await self._open(
             io,
             thread=None if thread is None else str(thread),
-            fingerprint=call.fingerprint(packed),
+            fingerprint=call.fingerprint(self._codec, packed),
             spec=packed,
             mode=mode,
             wanted=run_id,

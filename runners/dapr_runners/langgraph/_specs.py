@@ -15,12 +15,15 @@ one process (see :class:`Extras`)."""
 
 _DECISIVE = ("interrupt_before", "interrupt_after")
 """Arguments that decide what a run does."""
+_OF_A_CALL = "run_id"
+"""Config entry that LangChain makes anew for a call: the id of the root run in tracers."""
 _LIVE_MODES = frozenset({"messages", "custom", "tools"})
 
 
 @dataclass(slots=True)
 class Extras:
-    """What a run has only in the process that started it: callbacks, run control."""
+    """What a run has only in the process that started it, of the call that did: callbacks, run
+    control."""
 
     callbacks: Any = None
     control: Any = None
@@ -71,9 +74,14 @@ class Call:
             saver=spec["saver"],
         )
 
-    def fingerprint(self, packed: dict[str, Any]) -> str:
-        """Tells what this call does from others; what it shows of it does not count."""
-        parts = [packed["input"], packed["config"], packed["context"] or b""]
+    def fingerprint(self, codec: Codec, packed: dict[str, Any]) -> str:
+        """Tells what this call does from others; what it shows of it does not count, nor what
+        tracers call it."""
+        config: bytes = packed["config"]
+        if _OF_A_CALL in self.config:
+            named = {key: value for key, value in self.config.items() if key != _OF_A_CALL}
+            config = codec.encode(named, "config")
+        parts = [packed["input"], config, packed["context"] or b""]
         decisive = [repr(self.arguments.get(name)) for name in _DECISIVE]
         return digest(*(part.hex() for part in parts), *decisive)
 

@@ -134,6 +134,24 @@ async def test_events_are_of_the_modes_that_were_asked_for(make_runner: MakeRunn
     assert events[-1]["output"] == {"x": 1, "log": ["node"]}
 
 
+async def test_calls_that_tracers_tell_apart_are_one(make_runner: MakeRunner) -> None:
+    """``astream_events`` gives each call a run id of its own. The callbacks it works with are those
+    of the call that started the run, so the other one sees no events."""
+    gate = Gate()
+    runner = make_runner(chain(gate))
+    config = {"configurable": {"thread_id": "t"}}
+    calls = [
+        asyncio.create_task(collect(runner.astream_events({"x": 1}, config, version="v2")))
+        for _ in "ab"
+    ]
+    await asyncio.to_thread(gate.wait_until_entered)
+    gate.open()
+    events = [event for call in calls for event in await call]
+    ends = [event["data"]["output"] for event in events if event["event"] == "on_chain_end"]
+    assert ends[-1] == {"x": 1, "log": ["gate"]}
+    assert gate.executions == 1
+
+
 async def test_a_result_has_the_keys_of_the_output_schema(make_runner: MakeRunner) -> None:
     """Whichever method started the run: its events show the whole state, invoke does not."""
     gate = Gate()
