@@ -179,8 +179,7 @@ class DaprWorkflowGraphRunner(Runner):
         if self._max_steps is not None:
             kept.setdefault("recursion_limit", self._max_steps)
         own = cast(Any, self.graph).checkpointer
-        conf: dict[str, Any] = kept.get("configurable") or {}
-        has_thread = conf.get("thread_id") is not None
+        has_thread = self._thread_of(kept) is not None
         saver = isinstance(own, BaseCheckpointSaver) or (own is not False and has_thread)
         recorded = {
             key: _plain(value)
@@ -189,6 +188,15 @@ class DaprWorkflowGraphRunner(Runner):
         }
         context = arguments.get("context")
         return Call(input, kept, recorded, context is not None, context, saver), extras
+
+    def _thread_of(self, config: dict[str, Any]) -> str | None:
+        """The thread of a call: its own, or the one the graph is bound to (``with_config``)."""
+        bound: Any = self.graph.config or {}
+        for source in (config, bound):
+            thread: Any = (source.get("configurable") or {}).get("thread_id")
+            if thread is not None:
+                return str(thread)
+        return None
 
     async def _claim(
         self,
@@ -201,11 +209,9 @@ class DaprWorkflowGraphRunner(Runner):
     ) -> Claim:
         self._require_started()
         packed = call.pack(self._codec)
-        conf: dict[str, Any] = call.config.get("configurable") or {}
-        thread = conf.get("thread_id")
         return await self._open(
             io,
-            thread=None if thread is None else str(thread),
+            thread=self._thread_of(call.config),
             fingerprint=call.fingerprint(self._codec, packed),
             spec=packed,
             mode=mode,

@@ -82,6 +82,17 @@ def test_two_blocking_callers_get_one_result(make_runner: MakeRunner) -> None:
     assert gate.executions == 1
 
 
+async def test_an_async_caller_attaches_to_a_blocking_one(make_runner: MakeRunner) -> None:
+    gate = Gate()
+    runner = make_runner(chain(gate))
+    one = asyncio.create_task(asyncio.to_thread(runner.invoke, {"x": 1}, thread_id="t"))
+    await asyncio.to_thread(gate.wait_until_entered)
+    two = asyncio.create_task(runner.ainvoke({"x": 1}, thread_id="t"))
+    gate.open()
+    assert await one == await two == {"x": 1, "log": ["gate"]}
+    assert gate.executions == 1
+
+
 def test_the_same_input_on_another_thread_is_another_run(make_runner: MakeRunner) -> None:
     node = Node("node")
     runner = make_runner(chain(node))

@@ -75,6 +75,28 @@ def test_without_a_thread_nothing_is_kept(make_runner: MakeRunner) -> None:
     assert runner.invoke({"x": 1}) == runner.invoke({"x": 1}) == {"x": 1, "log": ["a"]}
 
 
+def test_a_thread_the_graph_is_bound_to(make_runner: MakeRunner) -> None:
+    runner = make_runner(chain(Node("a")).with_config(configurable={"thread_id": "t"}))
+    runner.invoke({"x": 1})
+    assert runner.invoke({"x": 2}) == {"x": 2, "log": ["a", "a"]}
+    assert runner.get_state(THREAD).values == {"x": 2, "log": ["a", "a"]}
+
+
+def test_a_thread_that_has_a_number(make_runner: MakeRunner) -> None:
+    runner = make_runner(chain(Node("a")))
+    runner.invoke({"x": 1}, {"configurable": {"thread_id": 7}})
+    assert runner.invoke({"x": 2}, thread_id="7") == {"x": 2, "log": ["a", "a"]}
+
+
+def test_an_own_saver_wants_a_thread(make_runner: MakeRunner) -> None:
+    graph = chain(Node("a"), checkpointer=InMemorySaver())
+    with pytest.raises(ValueError, match="thread_id") as plain:
+        graph.invoke({"x": 1})
+    with pytest.raises(ValueError, match="thread_id") as durable:
+        make_runner(graph).invoke({"x": 1})
+    assert str(durable.value) == str(plain.value)
+
+
 # -- checkpointer=False keeps it off
 
 
