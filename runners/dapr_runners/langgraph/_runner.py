@@ -191,10 +191,10 @@ class DaprWorkflowGraphRunner(Runner):
 
     def _thread_of(self, config: dict[str, Any]) -> str | None:
         """The thread of a call: its own, or the one the graph is bound to (``with_config``)."""
-        bound: Any = self.graph.config or {}
-        for source in (config, bound):
-            thread: Any = (source.get("configurable") or {}).get("thread_id")
-            if thread is not None:
+        sources: list[dict[str, Any]] = [config, cast(Any, self.graph).config or {}]
+        for source in sources:
+            conf: dict[str, Any] = source.get("configurable") or {}
+            if (thread := conf.get("thread_id")) is not None:
                 return str(thread)
         return None
 
