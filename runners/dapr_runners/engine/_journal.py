@@ -207,6 +207,8 @@ class Journal:
             if token is not None:
                 token.ended = True
             self._guard.left(work)
+        if produced.outcome["k"] == "none":
+            return produced.outcome
         unnoticed = _UNNOTICED if produced.outbox else UNNOTICED_ALONE
         if time.monotonic() - began > unnoticed and await self._is_off(work.run, io):
             # Its checkpoints must not come after those of the next turn of its thread.

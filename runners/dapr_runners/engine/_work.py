@@ -22,6 +22,7 @@ An *outcome* (activity result, JSON), by its ``k``::
     {"k": "retry", "id": task id, "after": seconds, "attempt": int}
     {"k": "wait", "after": seconds}                 # of a step that was to be given up: not yet
     {"k": "end", "at": record key, "status": str}
+    {"k": "none"}: the step was cancelled where it ran, nothing is recorded and nobody waits for it
 
 Record keys are relative to the run: ``3`` is superstep 3 of the root lane, ``3:<task>`` the result
 of a step planned there, ``3:<task>/0`` the first record of the lane inside it, ``~2`` a second

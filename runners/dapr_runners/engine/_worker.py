@@ -103,7 +103,7 @@ class Worker:
             self._stream_loop = asyncio.get_running_loop()
             journal, blocking, looping, stepping = self._served[runner]
             if item["mode"] == "async":
-                return await self._on_loop(journal.execute(item, looping))
+                return await self.on_loop(journal.execute(item, looping))
             if item["op"] == "step":
                 return await journal.execute(item, stepping)
             return await self._in_thread(lambda: run_in_thread(journal.execute(item, blocking)))
@@ -117,7 +117,8 @@ class Worker:
                 untyped.register_activity(_fresh(activity), name=name)
         self._registered |= names
 
-    async def _on_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    async def on_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run ``coroutine`` where the steps of runs of mode "async" run."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self.loop()))
 
     async def _in_thread(self, call: Callable[[], T]) -> T:

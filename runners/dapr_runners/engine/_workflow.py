@@ -166,6 +166,8 @@ class _Turn:
                 pass  # the lane around it went on without it
             case "step":
                 self._settled(outcome)
+            case "none":
+                pass  # its superstep went on without it
             case _:
                 self._end = outcome
 

@@ -10,6 +10,7 @@ from dapr_runners.engine import IO, Bus, LiveLog, Produced, Record, Work
 from dapr_runners.langgraph._book import Book
 from dapr_runners.langgraph._chunks import Chunks
 from dapr_runners.langgraph._faults import StoreFault
+from dapr_runners.langgraph._here import Here
 from dapr_runners.langgraph._lanes import root_of, split_lane
 from dapr_runners.langgraph._live import Live
 from dapr_runners.langgraph._lives import Lives, drop
@@ -45,6 +46,7 @@ class GraphAdapter:
         live_log: LiveLog,
     ) -> None:
         self._graph = graph
+        self._here = Here()
         self._lives = Lives()
         self._book = Book(codec)
         self._scopes = Scopes(graph, codec, store, saver, artifact_limit)
@@ -64,13 +66,18 @@ class GraphAdapter:
         return live is not None and work.item.get("task") not in live.started
 
     async def perform(self, work: Work, io: IO) -> Produced:
+        scope = await self._scopes.get(work.run, work.item["mode"], io)
         try:
-            return await self._perform(work, io)
+            return await self._here.run(
+                work,
+                lambda: self._perform(work, scope, io),
+                scope.extras.context,
+                is_async=scope.is_async,
+            )
         except StoreFault as fault:
             raise fault.error from None
 
-    async def _perform(self, work: Work, io: IO) -> Produced:
-        scope = await self._scopes.get(work.run, work.item["mode"], io)
+    async def _perform(self, work: Work, scope: Scope, io: IO) -> Produced:
         match work.op:
             case "begin" | "commit" if work.injected is not None:
                 return self._outcomes.given_up(work, scope, work.injected)
@@ -86,6 +93,8 @@ class GraphAdapter:
                     results = [StepResult(work.item["task"], [], error=work.injected)]
                 return await self._advance(work, scope, io, results)
             case _:
+                if scope.is_async:
+                    await self._here.cancel_steps(work.run, work.lane, work.n)
                 results = await self._results(work, scope, io)
                 return await self._advance(work, scope, io, results)
 
@@ -107,8 +116,13 @@ class GraphAdapter:
             self._lives.keep(work.run, work.lane, held.live)
 
     def forget(self, run: str) -> None:
+        self._here.cancel(run)
         self._lives.forget(run)
         self._scopes.forget(run)
+
+    async def ended_here(self, run: str) -> None:
+        """Wait until nothing of ``run``, which was cancelled, goes on in this process."""
+        await self._here.ended(run)
 
     def lend(self, run: str, extras: Extras) -> None:
         """Give a run what it has in this process only."""
@@ -117,15 +131,15 @@ class GraphAdapter:
     # -- ops
 
     async def _begin(self, work: Work, scope: Scope) -> Produced:
-        live = self._openings.root(scope, work, Parking(), scope.call.input)
+        live = self._openings.root(scope, work, Parking(work.run), scope.call.input)
         return await self._drive(work, scope, live)
 
     async def _begin_lane(self, work: Work, scope: Scope, io: IO) -> Produced:
         parent, path = await self._openings.parent(work, scope, io)
         try:
-            with routed(Route(emit=self._chunks.emitter(work, [], live=False))):
+            with routed(Route(work.run, self._chunks.emitter(work, [], live=False))):
                 captured = await self._openings.enter(parent, work.item["task"])
-            live = self._openings.nested(scope, work, parent, captured, Parking(), path)
+            live = self._openings.nested(scope, work, parent, captured, Parking(work.run), path)
             live.up_at = work.item["at"]
             return await self._drive(work, scope, live, io)
         finally:
@@ -134,7 +148,7 @@ class GraphAdapter:
     async def _step(self, work: Work, scope: Scope, io: IO) -> Produced:
         live = await self._openings.shared(work, scope, io, work.lane, work.n, work.item["at"])
         chunks: list[bytes] = []
-        route = Route(emit=self._chunks.converting(live, scope, work, chunks))
+        route = Route(work.run, self._chunks.converting(live, scope, work, chunks))
         try:
             failed = await self._book.failed(work, scope, io)
             if failed is not None:
@@ -172,13 +186,10 @@ class GraphAdapter:
     async def _drive(self, work: Work, scope: Scope, live: Live, io: IO | None = None) -> Produced:
         """Let ``live`` go on to its next plan or its end."""
         chunks: list[bytes] = []
-        route = Route(
-            emit=self._chunks.converting(root_of(live), scope, work, chunks), driven=live.parking
-        )
+        converting = self._chunks.converting(root_of(live), scope, work, chunks)
+        route = Route(work.run, converting, driven=live.parking)
         emit = (
-            _keep_latest(live)
-            if work.lane
-            else self._chunks.emitter(work, chunks, scope.is_live)
+            _keep_latest(live) if work.lane else self._chunks.emitter(work, chunks, scope.is_live)
         )
         node = _lone_task(live) if work.op == "fuse" else None
         error: BaseException | None = None
@@ -222,7 +233,8 @@ class GraphAdapter:
         parent = await self._openings.shared(
             work, scope, io, around, n, live.up_at, f"{task_id}/end"
         )
-        route = Route(emit=self._chunks.converting(root_of(parent), scope, work, chunks), box=box)
+        emit = self._chunks.converting(root_of(parent), scope, work, chunks)
+        route = Route(work.run, emit, box=box)
         try:
             with routed(route):
                 step = leave_subgraph(parent, task_id, live.latest, error)

@@ -105,7 +105,10 @@ class Openings:
         body = record.body
         reader = await scope.reader(body["artifacts"], scope.is_async)
         parking = Parking(
-            frozen=(body["loop"], reader), run_id=_uuid(body["run_id"]), recall=scope.recall
+            work.run,
+            frozen=(body["loop"], reader),
+            run_id=_uuid(body["run_id"]),
+            recall=scope.recall,
         )
         if not lane:
             live = self.root(scope, work, parking, None)
@@ -116,7 +119,7 @@ class Openings:
             )
             try:
                 path = step_name(parent.path, parent.loop.tasks[task_id].name)
-                with routed(Route(emit=lambda _: None)):
+                with routed(Route(work.run, lambda _: None)):
                     captured = await self.enter(parent, task_id)
                 live = self.nested(scope, work, parent, captured, parking, path)
             finally:
@@ -124,7 +127,7 @@ class Openings:
             live.latest = reader.get(body["latest"], "the subgraph's values")
             live.up_at = body["up_at"]
         live.n = n - 1
-        with routed(Route(emit=lambda _: None, driven=parking)):
+        with routed(Route(work.run, lambda _: None, driven=parking)):
             if not await advance(live, lambda _: None):
                 raise CorruptRecordError(key=record_key(work.run, at), reason="it has no plan")
         return live

@@ -47,8 +47,9 @@ class StepResult:
 
 @dataclass
 class Parking:
-    """The controls of one parked loop."""
+    """The controls of one parked loop of ``run``."""
 
+    run: str
     frozen: tuple[Any, Any] | None = None
     """A snapshot (see ``_snapshot``) to begin from."""
     run_id: Any = None

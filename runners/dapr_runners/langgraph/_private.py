@@ -13,6 +13,7 @@ from importlib.metadata import version
 from dapr_runners.langgraph.errors import UnsupportedLangGraphError
 
 try:
+    from langgraph._internal._config import ensure_config
     from langgraph._internal._constants import (
         CONF,
         CONFIG_KEY_CHECKPOINT_ID,
@@ -97,6 +98,7 @@ __all__ = [
     "RunnableSeq",
     "SyncPregelLoop",
     "SyncQueue",
+    "ensure_config",
     "ensure_message_ids",
     "is_invalid_resume",
     "main",

@@ -21,15 +21,18 @@ from dapr_runners.state import UnstorableValueError
 
 @dataclass(eq=False)
 class Route:
-    """The outlets of one activity. ``driven`` is the parking of the loop it drives, if it drives
-    one: what goes to that loop's queue takes LangGraph's own way."""
+    """The outlets of one activity of ``run``. ``driven`` is the parking of the loop it drives, if
+    it drives one: what goes to that loop's queue takes LangGraph's own way."""
 
+    run: str
     emit: Callable[[Any], None]
     driven: Any = None
     box: list[Any] = field(default_factory=list[Any])
     refused: UnstorableValueError | None = None
     """What a @task call returned and could not be stored. It is found in a callback of LangGraph's,
     where an error gets lost."""
+    around: "Route | None" = field(default_factory=lambda: current_route.get())
+    """That of the step of another run which has called this run."""
 
 
 current_route: ContextVar[Route | None] = ContextVar("dapr_runners_route", default=None)
@@ -48,6 +51,8 @@ def routed(route: Route | None) -> Generator[None]:
 def _take_away(queue: Any, item: Any) -> bool:
     """Hand ``item`` to the running activity, if it is not for the loop it drives."""
     route = current_route.get()
+    while route is not None and route.run != queue.parking.run:
+        route = route.around  # a handler of the run around this one hears what happens in it
     if route is None or route.driven is queue.parking:
         return False
     # What a subgraph's own queue holds is for its parent's node, which takes the subgraph's

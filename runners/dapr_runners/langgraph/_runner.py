@@ -1,9 +1,10 @@
 """The runner for LangGraph graphs."""
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
-from contextlib import aclosing
-from typing import Any, cast
+from contextlib import aclosing, suppress
+from typing import Any, Literal, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
@@ -18,6 +19,7 @@ from dapr_runners.engine import (
     PubSub,
     Record,
     Runner,
+    RunNotFoundError,
     StepTimeoutError,
     Worker,
     digest,
@@ -25,6 +27,7 @@ from dapr_runners.engine import (
     run_in_thread,
     safe_name,
 )
+from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._adapter import GraphAdapter
 from dapr_runners.langgraph._events import run_events
 from dapr_runners.langgraph._facade import durable_copy
@@ -68,6 +71,9 @@ class DaprWorkflowGraphRunner(Runner):
     the codec may rebuild beyond those of the graph's schemas and modules, and codec extensions.
     ``artifact_limit`` (bytes): larger values are stored once, by content hash.
     ``multitask_strategy``: what a call does while its thread has an active run with another input.
+    ``on_disconnect``: what becomes of a run whose caller closes the stream or is cancelled. It goes
+    on ("continue"), and a call with the same input attaches to it; or it is cancelled with its
+    asynchronous nodes ("cancel"), as without the runner. A caller that dies cancels nothing.
     ``live_pubsub`` names a pub/sub component for tokens and custom events of steps that run in
     other processes (default: in small batches through the state store).
 
@@ -97,6 +103,7 @@ class DaprWorkflowGraphRunner(Runner):
         steps_per_activity: int = 1,
         seconds_per_activity: float | None = None,
         multitask_strategy: MultitaskStrategy = "reject",
+        on_disconnect: Literal["continue", "cancel"] = "continue",
         allow_types: Iterable[Any] = (),
         artifact_limit: int = 65_536,
         live_pubsub: str | None = None,
@@ -116,6 +123,7 @@ class DaprWorkflowGraphRunner(Runner):
         self.graph = graph
         self.role, self.goal = role, goal
         self._max_steps = max_steps
+        self._on_disconnect = on_disconnect
         self._store_name = store_name
         codec = codec_for(graph, allow_types)
         store = store or StateStore(store_name, address=address)
@@ -179,7 +187,11 @@ class DaprWorkflowGraphRunner(Runner):
         if self._max_steps is not None:
             kept.setdefault("recursion_limit", self._max_steps)
         own = cast(Any, self.graph).checkpointer
-        has_thread = self._thread_of(kept) is not None
+        # With what the graph is bound to, and what a LangChain runnable around the call passes on.
+        merged = lg.ensure_config(cast(Any, self.graph).config, config)
+        if merged["configurable"]:
+            kept["configurable"] = merged["configurable"]
+        has_thread = _thread_of(kept) is not None
         saver = isinstance(own, BaseCheckpointSaver) or (own is not False and has_thread)
         recorded = {
             key: _plain(value)
@@ -188,15 +200,6 @@ class DaprWorkflowGraphRunner(Runner):
         }
         context = arguments.get("context")
         return Call(input, kept, recorded, context is not None, context, saver), extras
-
-    def _thread_of(self, config: dict[str, Any]) -> str | None:
-        """The thread of a call: its own, or the one the graph is bound to (``with_config``)."""
-        sources: list[dict[str, Any]] = [config, cast(Any, self.graph).config or {}]
-        for source in sources:
-            conf: dict[str, Any] = source.get("configurable") or {}
-            if (thread := conf.get("thread_id")) is not None:
-                return str(thread)
-        return None
 
     async def _claim(
         self,
@@ -211,7 +214,7 @@ class DaprWorkflowGraphRunner(Runner):
         packed = call.pack(self._codec)
         return await self._open(
             io,
-            thread=self._thread_of(call.config),
+            thread=_thread_of(call.config),
             fingerprint=call.fingerprint(self._codec, packed),
             spec=packed,
             mode=mode,
@@ -249,6 +252,12 @@ class DaprWorkflowGraphRunner(Runner):
             error = self._codec.decode(data, f"the error of {end.key}")
             raise error
 
+    async def _left(self, io: IO, claim: Claim) -> None:
+        """The caller of ``claim`` listens no longer."""
+        if self._on_disconnect == "cancel" and claim.started:
+            with suppress(RunNotFoundError):
+                await self._cancel(io, claim.run)
+
     # -- LangGraph's methods
 
     def stream(self, input: Any, config: Any = None, **arguments: Any) -> Iterator[Any]:
@@ -258,6 +267,9 @@ class DaprWorkflowGraphRunner(Runner):
         claim = run_in_thread(self._claim(io, call, extras, "sync"))
         try:
             yield from iterate_in_thread(self._chunks(io, claim, call))
+        except (GeneratorExit, KeyboardInterrupt):
+            run_in_thread(self._left(io, claim))
+            raise
         finally:
             for last in extras.ending.take():
                 last()
@@ -271,6 +283,10 @@ class DaprWorkflowGraphRunner(Runner):
             async with aclosing(self._chunks(io, claim, call)) as chunks:
                 async for chunk in chunks:
                     yield chunk
+        except (GeneratorExit, asyncio.CancelledError):
+            await self._left(io, claim)
+            await self._worker.on_loop(self._lender.ended_here(claim.run))
+            raise
         finally:
             for last in extras.ending.take():
                 await last()
@@ -337,6 +353,12 @@ class DaprWorkflowGraphRunner(Runner):
 
 def _never(_error: BaseException, _attempt: int) -> float | None:
     return None
+
+
+def _thread_of(config: dict[str, Any]) -> str | None:
+    conf: dict[str, Any] = config.get("configurable") or {}
+    thread = conf.get("thread_id")
+    return None if thread is None else str(thread)
 
 
 def _with_thread(config: Any, arguments: dict[str, Any]) -> Any:

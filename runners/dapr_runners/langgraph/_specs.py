@@ -1,5 +1,6 @@
 """What a graph's run is started with: as the caller gave it, and as it is stored."""
 
+import contextvars
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,10 +24,11 @@ _LIVE_MODES = frozenset({"messages", "custom", "tools"})
 @dataclass(slots=True)
 class Extras:
     """What a run has only in the process that started it, of the call that did: callbacks, run
-    control."""
+    control, and the context variables of the caller."""
 
     callbacks: Any = None
     control: Any = None
+    context: contextvars.Context | None = None
     ending: Ending = field(default_factory=Ending)
 
 
@@ -89,4 +91,4 @@ class Call:
 def split_config(config: dict[str, Any]) -> tuple[dict[str, Any], Extras]:
     """A config that can be stored, and what belongs to the process."""
     kept = {k: v for k, v in config.items() if k not in _PER_PROCESS and v is not None}
-    return kept, Extras(callbacks=config.get("callbacks"))
+    return kept, Extras(config.get("callbacks"), context=contextvars.copy_context())

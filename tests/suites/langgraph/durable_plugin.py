@@ -12,6 +12,7 @@ import itertools
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,9 @@ class Durable:
         runner = self._runners.get(id(graph))
         if runner is None:
             name = f"g{next(self._numbers)}"
-            runner = SuiteRunner(graph, name=name, worker=self.worker, store=self.store)
+            runner = SuiteRunner(
+                graph, name=name, worker=self.worker, store=self.store, on_disconnect="cancel"
+            )
             runner.start()
             self._runners[id(graph)] = runner
         self.table.counts["runs"] += 1
@@ -119,8 +122,9 @@ class Plugin:
                 # What the tests make (locks, events, savers) is of the test's event loop.
                 durable.worker._loop = asyncio.get_running_loop()
                 chunks = durable.runner(self).astream(input, config, **arguments)
-            async for chunk in chunks:
-                yield chunk
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    yield chunk
 
         Pregel.stream, Pregel.astream = stream, astream
 
