@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 
-.PHONY: demo test test-dapr-1.18 lint bench lock clean kill-matrix
+.PHONY: demo test test-dapr-1.18 lint bench lock clean kill-matrix suite-langgraph \
+  suite-langgraph-sample
 
 $(VENV)/.installed: $(LOCK) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -40,6 +41,22 @@ $(OLD_VENV)/.installed: $(LOCK) pyproject.toml
 test-dapr-1.18: $(OLD_VENV)/.installed
 	$(OLD_VENV)/bin/python -m pytest tests/integration
 	$(OLD_VENV)/bin/python examples/demo/demo.py
+
+# LangGraph's own tests, from its source distribution, as durable runs.
+SUITE_VENV := .venv-suite
+SUITE_LOCK := requirements/suite-langgraph.lock
+
+$(SUITE_VENV)/.installed: $(SUITE_LOCK) pyproject.toml
+	$(PYTHON) -m venv $(SUITE_VENV)
+	$(SUITE_VENV)/bin/python -m pip install --quiet --require-hashes -r $(SUITE_LOCK)
+	$(SUITE_VENV)/bin/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
+suite-langgraph: $(SUITE_VENV)/.installed
+	$(SUITE_VENV)/bin/python tests/suites/langgraph/run.py
+
+suite-langgraph-sample: $(SUITE_VENV)/.installed
+	$(SUITE_VENV)/bin/python tests/suites/langgraph/run.py --sample 6
 
 lint: venv
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
