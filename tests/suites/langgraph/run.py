@@ -1,7 +1,8 @@
 """LangGraph's own tests as durable runs: ``python tests/suites/langgraph/run.py [--sample K]``.
 
-Prints ``N passed, N failed, N skipped`` and which differences are explained; the exit status is 0
-when nothing else failed. ``--sample K`` runs about every K-th test, always the same ones.
+Prints which tests differ, those whose difference ``explained.toml`` names with the reason, and
+``N passed, N failed, N explained, N open, N skipped``; the exit status is 0 when nothing else
+failed. ``--sample K`` runs about every K-th test, always the same ones.
 """
 
 import argparse
@@ -66,19 +67,21 @@ def _results(report: Path) -> dict[str, str]:
 
 
 def _conclude(results: dict[str, str]) -> int:
-    reasons: dict[str, str] = tomllib.loads(EXPLAINED.read_text())["explained"]
-    failed = [name for name, result in results.items() if result == "failed"]
-    explained = [name for name in failed if name.partition("[")[0] in reasons or name in reasons]
-    unexplained = sorted(set(failed) - set(explained))
-    for name in explained:
-        reason = reasons.get(name) or reasons[name.partition("[")[0]]
-        sys.stdout.write(f"explained  {name}: {reason}\n")
-    for name in unexplained:
-        sys.stdout.write(f"FAILED     {name}\n")
+    known: dict[str, dict[str, str]] = tomllib.loads(EXPLAINED.read_text())
     counts = Counter(results.values())
+    unexplained = 0
+    for name in sorted(name for name, result in results.items() if result == "failed"):
+        test = name.partition("[")[0]
+        kind = next((kind for kind, reasons in known.items() if test in reasons), None)
+        if kind is None:
+            unexplained += 1
+            sys.stdout.write(f"FAILED     {name}\n")
+        else:
+            counts[kind] += 1
+            sys.stdout.write(f"{kind:<10} {name}: {known[kind][test]}\n")
     sys.stdout.write(
-        f"{counts['passed']} passed, {len(unexplained)} failed, {len(explained)} explained, "
-        f"{counts['skipped']} skipped\n"
+        f"{counts['passed']} passed, {unexplained} failed, {counts['explained']} explained, "
+        f"{counts['open']} open, {counts['skipped']} skipped\n"
     )
     return 1 if unexplained or not counts["passed"] else 0
 
