@@ -105,6 +105,7 @@ class Program:
         """The call of turn ``number`` on ``thread``."""
         input = {"log": ["input"]} if number == 1 else Command(resume="yes")
         config: Any = {"configurable": {"thread_id": thread}}
+        turn.set(number)  # a node runs in the context of its caller, where that is this process
         if self._is_async:
             result = asyncio.run(self._runner.ainvoke(input, config))
         else:
