@@ -1,8 +1,8 @@
 """Stream chunks of a step that still runs, for callers in other processes.
 
-Where worker and caller are one process the bus carries them. Elsewhere they go through a pub/sub
-component, or without one through the state store, in small batches; the step's record, which holds
-them all, ends it.
+Where worker and caller are one process the bus carries them. Elsewhere they go through the state
+store in small batches, and sooner through a pub/sub component where one is named; the step's
+record, which holds them all, ends it.
 """
 
 import logging
@@ -18,7 +18,7 @@ from dapr_runners.state import Codec, CorruptRecordError, StateStore
 
 logger = logging.getLogger("dapr_runners")
 
-_EVERY_STORED, _EVERY_PUBLISHED = 0.1, 0.01
+_EVERY_STORED, _EVERY_PUBLISHED = 0.1, 0.02
 """Seconds between two batches of a step."""
 
 
@@ -55,8 +55,7 @@ class LiveLog:
         """The step is done: what waits is in its record. Returns how many batches there are."""
         with self._wake:
             self._waiting.pop((run, key), None)
-            batches = self._written.pop((run, key), 0)
-        return batches if self._pubsub is None else 0
+            return self._written.pop((run, key), 0)
 
     def _run(self) -> None:
         pause = threading.Event()
@@ -84,8 +83,9 @@ class LiveLog:
             if self._pubsub is not None:
                 data = self._codec.encode([key, list(chunks)], "live chunks")
                 self._pubsub.publish(live_topic(run), data)
-            else:
-                self._store.put(at, self._codec.encode(list(chunks), "live chunks"))
+            # A topic keeps nothing for a caller whose subscription comes a moment later: what it
+            # missed it finds here.
+            self._store.put(at, self._codec.encode(list(chunks), "live chunks"))
         except DaprRunnersError as error:
             # The chunks are in the step's record as well: a caller gets them later.
             logger.warning("live chunks %s: %s", at, error)

@@ -65,7 +65,6 @@ class Reader:
         self._unsubscribe = [bus.subscribe(run, self._inbox.put)]
         self._codec = codec  # given when the run has live chunks to look for
         if codec is not None and pubsub is not None:
-            self._codec = None  # and they come by themselves
             self._unsubscribe.append(pubsub.subscribe(live_topic(run), self._published(codec)))
         self._expected: dict[str, int] = {"0": 0}  # record key -> chunks given out live
         self._early: dict[str, Record] = {}

@@ -66,7 +66,9 @@ def workers(
             process.stop()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def watched() -> None:
+@pytest.fixture(scope="module", autouse=True)
+def watched() -> Iterator[None]:
     """Activities that fail are marked."""
-    watch_activities()
+    end = watch_activities()
+    yield
+    end()

@@ -5,6 +5,8 @@ import os
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from langgraph.config import get_config
@@ -55,9 +57,11 @@ class _Faults(logging.Handler):
             file.write(f"{FAULTS}/ {record.getMessage().splitlines()[0]}\n")
 
 
-def watch_activities() -> None:
-    """Mark activities of this process that fail, as the case :data:`FAULTS`."""
-    logging.getLogger("WorkflowRuntime").addHandler(_Faults(logging.WARNING))
+def watch_activities() -> Callable[[], None]:
+    """Mark activities of this process that fail, as the case :data:`FAULTS`; returns its end."""
+    log, handler = logging.getLogger("WorkflowRuntime"), _Faults(logging.WARNING)
+    log.addHandler(handler)
+    return partial(log.removeHandler, handler)
 
 
 def _file() -> Path:
