@@ -34,6 +34,8 @@ def only(*languages: str, remark: str = "") -> Callable[..., None]:
 def output_of(script: str, directory: Path, **env: str) -> str:
     """What ``script`` prints in ``directory``; fails when it fails."""
     here = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **env}
+    for name in ("MAKELEVEL", "MAKEFLAGS", "MFLAGS"):
+        here.pop(name, None)  # a make that `make test` runs would say where it is
     ran = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=directory,

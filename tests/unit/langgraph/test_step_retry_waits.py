@@ -53,7 +53,5 @@ def test_what_ends_a_process_is_not_retried() -> None:
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, float]) -> None:
-    with pytest.raises(
-        ValueError, match="max_attempts must be at least 1, "
-    ):
+    with pytest.raises(ValueError, match="max_attempts must be at least 1, "):
         StepRetry(**settings)  # type: ignore[arg-type]
