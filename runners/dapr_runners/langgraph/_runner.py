@@ -188,7 +188,7 @@ class DaprWorkflowGraphRunner(Runner):
             kept.setdefault("recursion_limit", self._max_steps)
         own = cast(Any, self.graph).checkpointer
         # With what the graph is bound to, and what a LangChain runnable around the call passes on.
-        merged = lg.ensure_config(cast(Any, self.graph).config, config)
+        merged: Any = lg.ensure_config(cast(Any, self.graph).config, config)
         if merged["configurable"]:
             kept["configurable"] = merged["configurable"]
         has_thread = _thread_of(kept) is not None
