@@ -2,10 +2,13 @@
 
 import asyncio
 import gc
+import time
 import weakref
+from typing import Any
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
+from langgraph.checkpoint.memory import InMemorySaver
 from run_helpers import Gate, MakeRunner, Node, Place, chain, collect
 
 from dapr_runners.engine import RunCancelledError, RunnerNotStartedError, Worker
@@ -82,3 +85,26 @@ def test_a_process_that_works_on_another_runner_works_on_it_too(
     runner = build_runner(chain(Node("node")))
     runner.connect()
     assert runner.invoke({"x": 1})["log"] == ["node"]
+
+
+class SlowSaver(InMemorySaver):
+    """Takes its time."""
+
+    def put(self, *args: Any) -> Any:
+        time.sleep(0.05)
+        return super().put(*args)
+
+
+def test_a_result_is_there_once_its_checkpoint_is(
+    build_runner: MakeRunner, elsewhere: Worker
+) -> None:
+    """Also for a caller that finds the record of the end in the store."""
+    saver, config = SlowSaver(), {"configurable": {"thread_id": "t"}}
+    build_runner(
+        chain(Node("node"), checkpointer=saver), name="slow saver", worker=elsewhere
+    ).start()
+    caller = build_runner(chain(Node("node"), checkpointer=saver), name="slow saver")
+    caller.connect()
+    for x in range(3):
+        result = caller.invoke({"x": x}, config)
+        assert caller.get_state(config).values == result
