@@ -76,8 +76,8 @@ class Arrivals(CompositeTask):
 def lift_message_limit(runtime: sdk.WorkflowRuntime) -> None:
     """Let a worker of SDK 1.18 receive work items over 4 MiB.
 
-    Without it one such item breaks the stream for every workflow of the app (shared facts, dapr
-    1.9); 1.19 has no limit by default.
+    Without it one such item breaks the stream for every workflow of the app
+    (seen on SDK 1.18.3); 1.19 has no limit by default.
     """
     worker = cast(Any, runtime).__dict__.get("_WorkflowRuntime__worker")
     if worker is None:

@@ -18,7 +18,7 @@ from dapr_runners.engine._sdk import Arrivals
 Json: TypeAlias = dict[str, Any]
 
 CONTINUE_AFTER = 25
-"""Activities in one history. Measured best on daprd 1.18.3 (shared facts: daprd-measured)."""
+"""Activities in one history. Measured best on daprd 1.18.3."""
 HOLD_AFTER = 400
 """With several lanes at work, no new activity starts after this many until all have ended."""
 INFRASTRUCTURE_RETRIES = 8

@@ -226,7 +226,7 @@ class StateStore:
         try:
             self._ask(self._save, self._create_request([(key, value)]))
         except StateStoreError as error:
-            # A conflict is ABORTED on sqlite and INTERNAL on redis (shared/facts: measured on
+            # A conflict is ABORTED on sqlite and INTERNAL on redis (measured on
             # daprd 1.18.3), so the store is asked whether it is one. Our own value may be there,
             # from a call whose answer was lost or that failed for another's key.
             found = self.get(key) if error.may_be_conflict else None
