@@ -9,7 +9,6 @@ import asyncio
 import queue
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
     Callable,
     Coroutine,
     Iterator,
@@ -20,6 +19,7 @@ from concurrent.futures import Future
 from time import sleep  # the real one, also where a test of the user's replaces time.sleep
 from typing import Any, Protocol, TypeVar
 
+from dapr_runners.engine._relay import Creation, Free
 from dapr_runners.engine._wide import Wide
 from dapr_runners.state import StateStore, StoredValue
 
@@ -235,26 +235,25 @@ class LoopIO(Wide):
         return _LoopInbox()
 
 
-class StepIO(LoopIO):
-    """For one of many parallel steps of a run of mode "sync": its body runs in a thread, its record
-    is written by the loop, together with those of the others."""
-
-    def __init__(
-        self,
-        store: StateStore,
-        blocking: BlockingIO,
-        in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
-    ) -> None:
-        super().__init__(store)
-        self._blocking = blocking
-        self._in_thread = in_thread
+class RelayIO(BlockingIO):
+    """For one of many parallel steps of a run of mode "sync", driven by :class:`Relay`: its record
+    is written together with those of the others, and its thread goes on to the next step instead of
+    waiting for it."""
 
     @property
     def inner(self) -> IO:
-        return self._blocking
+        return self._inner
+
+    def __init__(self, store: StateStore, inner: BlockingIO) -> None:
+        super().__init__(store)
+        self._inner = inner
 
     async def run(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        return await self._in_thread(lambda: run_in_thread(start()))
+        await Free()
+        return await start()
+
+    async def _create(self, key: str, value: bytes) -> bool:
+        return await Creation(self._store, key, value)
 
 
 def run_in_thread(coroutine: Coroutine[Any, Any, T]) -> T:

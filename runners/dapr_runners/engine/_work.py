@@ -48,35 +48,26 @@ class Work:
     begun: int = 1
     """How often this has begun, this time included."""
 
-    @property
-    def run(self) -> str:
-        return self.item["run"]
+    run: str = field(init=False)
+    op: str = field(init=False)
+    lane: str = field(init=False)
+    n: int = field(init=False)
+    """Number of the plan this works on; -1 before the first."""
+    attempt: int = field(init=False)
+    key: str = field(init=False)
+    """Record key (relative to the run) of what this produces."""
 
-    @property
-    def op(self) -> str:
-        return self.item["op"]
-
-    @property
-    def lane(self) -> str:
-        return self.item.get("lane", "")
-
-    @property
-    def n(self) -> int:
-        """Number of the plan this works on; -1 before the first."""
-        return -1 if self.op == "begin" else self.item["n"]
-
-    @property
-    def attempt(self) -> int:
-        return self.item.get("attempt", 1)
-
-    @property
-    def key(self) -> str:
-        """Record key (relative to the run) of what this produces."""
-        if self.op == "step":
-            key = f"{self.lane}{self.n}:{self.item['task']}"
-        else:
-            key = f"{self.lane}{self.n + 1}"
-        return key if self.attempt == 1 else f"{key}~{self.attempt}"
+    def __post_init__(self) -> None:
+        item = self.item
+        self.run, self.op = item["run"], item["op"]
+        self.lane, self.attempt = item.get("lane", ""), item.get("attempt", 1)
+        self.n = -1 if self.op == "begin" else item["n"]
+        key = (
+            f"{self.lane}{self.n}:{item['task']}"
+            if self.op == "step"
+            else f"{self.lane}{self.n + 1}"
+        )
+        self.key = key if self.attempt == 1 else f"{key}~{self.attempt}"
 
     @property
     def step_name(self) -> str:
@@ -130,6 +121,15 @@ class Record:
         return cls(key, data["o"], data["b"], data["c"], data["x"], data["p"], data["n"])
 
 
+class BreaksRun(Exception):
+    """``error`` ends the run, whatever is recorded of it: raised by an adapter for what it cannot
+    get past."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class Adapter(Protocol):
     """A framework, seen by the engine. Methods are coroutines; for a run of mode "sync" they must
     not suspend, and they run in a thread of their own."""
@@ -148,7 +148,7 @@ class Adapter(Protocol):
 
     async def recorded(self, work: Work, record: Record, produced: Produced | None, io: IO) -> None:
         """``record`` is durable. ``produced`` is what it was made of, or None when the record of
-        another attempt counts."""
+        another attempt counts. Raises :class:`BreaksRun` when its run cannot go on from there."""
         ...
 
     def forget(self, run: str) -> None:

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 import grpc
 from dapr.ext import workflow as sdk
 
-from dapr_runners.engine._io import BlockingIO, LoopIO, StepIO, run_in_thread
+from dapr_runners.engine._hands import Hands
+from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
 from dapr_runners.engine._journal import Journal
 from dapr_runners.engine._metadata import missing_service
 from dapr_runners.engine._sdk import lift_message_limit
@@ -51,13 +52,13 @@ class Worker:
         self._journals: dict[str, Journal] = {}
         self._stores: dict[str, StateStore] = {}
         self._names: dict[str, list[str]] = {}
-        self._served: dict[str, tuple[Journal, BlockingIO, LoopIO, StepIO]] = {}
+        self._served: dict[str, tuple[Journal, BlockingIO, LoopIO, RelayIO]] = {}
         self._registered: set[str] = set()
         self._runtime: sdk.WorkflowRuntime | None = None
         self._client: sdk.DaprWorkflowClient | None = None
         self._users = 0
         self._callers = 0
-        self._pool: ThreadPoolExecutor | None = None
+        self._hands: Hands | None = None
         self._recorders: ThreadPoolExecutor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stream_loop: asyncio.AbstractEventLoop | None = None
@@ -92,8 +93,8 @@ class Worker:
     def _register_with(self, runtime: sdk.WorkflowRuntime, runner: str) -> None:
         store = self._stores[runner]
         blocking = BlockingIO(store, self.in_background)
-        stepping = StepIO(store, blocking, self._in_thread)
-        self._served[runner] = self._journals[runner], blocking, LoopIO(store), stepping
+        relaying = RelayIO(store, blocking)
+        self._served[runner] = self._journals[runner], blocking, LoopIO(store), relaying
 
         # The SDK marks the functions it registers, so each gets fresh ones.
         def workflow(ctx: Any, inp: Any) -> Any:
@@ -101,12 +102,14 @@ class Worker:
 
         async def activity(_ctx: Any, item: Json) -> Json:
             self._stream_loop = asyncio.get_running_loop()
-            journal, blocking, looping, stepping = self._served[runner]
+            journal, blocking, looping, relaying = self._served[runner]
             if item["mode"] == "async":
                 return await self.on_loop(journal.execute(item, looping))
+            hands = self._hands
+            assert hands is not None
             if item["op"] == "step":
-                return await journal.execute(item, stepping)
-            return await self._in_thread(lambda: run_in_thread(journal.execute(item, blocking)))
+                return await hands.relay(journal.execute(item, relaying))
+            return await hands.run(lambda: run_in_thread(journal.execute(item, blocking)))
 
         untyped: Any = runtime
         names = {runner, *(f"{runner}/{name}" for name in (*self._names[runner], "__control__"))}
@@ -120,10 +123,6 @@ class Worker:
     async def on_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run ``coroutine`` where the steps of runs of mode "async" run."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self.loop()))
-
-    async def _in_thread(self, call: Callable[[], T]) -> T:
-        assert self._pool is not None
-        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     def loop(self) -> asyncio.AbstractEventLoop:
         """The event loop that runs the steps of runs of mode "async"."""
@@ -165,7 +164,7 @@ class Worker:
             lift_message_limit(runtime)
             for runner in self._journals:
                 self._register_with(runtime, runner)
-            self._pool = ThreadPoolExecutor(STEP_THREADS, thread_name_prefix="dapr-runners-step")
+            self._hands = Hands(STEP_THREADS, "dapr-runners-step")
             self._recorders = ThreadPoolExecutor(8, thread_name_prefix="dapr-runners-record")
             runtime.start()
             self._runtime = runtime
@@ -228,7 +227,7 @@ class Worker:
                 return
             runtime, self._runtime = self._runtime, None
             self._served, self._registered = {}, set()
-            pool, self._pool = self._pool, None
+            hands, self._hands = self._hands, None
             recorders, self._recorders = self._recorders, None
             loop, self._loop = self._loop, None
             client = self._idle_client()
@@ -238,9 +237,10 @@ class Worker:
             client.close()
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
-        for threads in (pool, recorders):
-            if threads is not None:
-                threads.shutdown(wait=False)
+        if hands is not None:
+            hands.close()
+        if recorders is not None:
+            recorders.shutdown(wait=False)
 
     def _close_stream_loop(self) -> None:
         """The SDK leaves the loop it ran the stream on open, with its sockets."""

@@ -84,9 +84,10 @@ class _Turn:
         return self._end
 
     def _may_continue_as_new(self) -> bool:
-        full = self._started >= (CONTINUE_AFTER if len(self._todo) == 1 else HOLD_AFTER)
-        waiting = any(kind != "limit" for _, kind, _ in self._pending.values())
-        return full and not waiting and bool(self._todo)
+        todo = len(self._todo)
+        if not todo or self._started < (CONTINUE_AFTER if todo == 1 else HOLD_AFTER):
+            return False
+        return all(kind == "limit" for _, kind, _ in self._pending.values())
 
     # -- starting
 
@@ -239,8 +240,10 @@ class _Turn:
         self._lanes.pop(f"{lane}{state['n']}:{outcome['id']}/", None)
         state["open"].remove(outcome["id"])
         state["done"].append([outcome["id"], outcome["at"]])
-        state["queue"].extend(outcome.get("more") or [])
-        self._open_steps(lane, state)
+        if more := outcome.get("more"):
+            state["queue"].extend(more)
+        if state["queue"]:
+            self._open_steps(lane, state)
         if outcome.get("stop") or not state["open"]:
             self._commit(lane, state)
 

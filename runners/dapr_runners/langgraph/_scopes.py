@@ -43,20 +43,32 @@ class Scopes:
         with self._lock:
             self._extras[run] = extras
 
+    def is_new(self, run: str) -> bool:
+        """Whether this process has started ``run`` and not opened it yet."""
+        extras = self._extras.get(run)
+        return extras is not None and extras.spec is not None
+
     async def get(self, run: str, mode: str, io: IO) -> Scope:
         """The run ``run``, of mode "sync" or "async"."""
         scope = self._scopes.get(run)
         if scope is None:
-            data = await io.get(spec_key(run))
-            if data is None:
-                raise CorruptRecordError(key=spec_key(run), reason="it is gone")
-            call = Call.unpack(self._codec, unpack_spec(self._codec, data, run), run)
+            call = Call.unpack(self._codec, await self._spec(run, io), run)
             scope = self._open(run, call, mode)
             with self._lock:
                 self._scopes[run] = scope
                 while len(self._scopes) > _SCOPES:
                     self._scopes.popitem(last=False)
         return scope
+
+    async def _spec(self, run: str, io: IO) -> dict[str, Any]:
+        extras = self._extras.get(run)
+        if extras is not None and extras.spec is not None:
+            spec, extras.spec = extras.spec, None
+            return spec
+        data = await io.get(spec_key(run))
+        if data is None:
+            raise CorruptRecordError(key=spec_key(run), reason="it is gone")
+        return unpack_spec(self._codec, data, run)
 
     def _open(self, run: str, call: Call, mode: str) -> Scope:
         graph, outbox = self._graph, None

@@ -24,12 +24,13 @@ _LIVE_MODES = frozenset({"messages", "custom", "tools"})
 @dataclass(slots=True)
 class Extras:
     """What a run has only in the process that started it, of the call that did: callbacks, run
-    control, and the context variables of the caller."""
+    control, the context variables of the caller, and its spec, which need not be read again."""
 
     callbacks: Any = None
     control: Any = None
     context: contextvars.Context | None = None
     ending: Ending = field(default_factory=Ending)
+    spec: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)

@@ -6,6 +6,8 @@ together in the next. A lone writer pays nothing for it, fifty parallel steps pa
 
 import asyncio
 import threading
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
@@ -17,6 +19,9 @@ _MOST = 64
 """Writes in one call."""
 _MOST_BYTES = 2 << 20
 """Bytes in one call of more than one write: a sidecar takes 4 MiB."""
+_BURST, _BURST_SECONDS, _GATHERING = 4, 0.01, 0.004
+"""So many writes in so many seconds are gathered for so many seconds: with fifty trivial steps at
+once, that saves most of the calls."""
 
 
 class ThreadBatcher(Generic[W]):
@@ -66,6 +71,61 @@ class ThreadBatcher(Generic[W]):
             following = self._waiting[0][1] if self._waiting else None
         if following is not None:
             following.set_result(None)
+
+
+Tell = Callable[[bool, Exception | None], None]
+"""Takes the result of a write, or what it raised."""
+
+
+class RelayBatcher(Generic[W]):
+    """For threads that do not wait: who asks for a write goes on when it is told of the result, in
+    the thread that sent it.
+
+    Parallel steps that are handed out one after the other end one after the other, each before the
+    call of the one before is over. When that many writes come, they are gathered for a moment.
+    """
+
+    def __init__(
+        self, send: Callable[[list[W]], list[bool]], size: Callable[[W], int] = lambda _: 0
+    ) -> None:
+        self._send = send
+        self._size = size
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[W, Tell]] = []
+        self._sending = False
+        self._asked: deque[float] = deque([0.0] * _BURST, maxlen=_BURST)
+
+    def write(self, write: W, tell: Tell) -> None:
+        """Have ``write`` sent, alone or with others. If nobody is sending, this thread does, until
+        nothing is left to send. ``tell`` must not raise, nor block."""
+        with self._lock:
+            self._asked.append(time.monotonic())
+            self._waiting.append((write, tell))
+            if self._sending:
+                return
+            self._sending = True
+        while (batch := self._next()) is not None:
+            self._send_batch(batch)
+
+    def _next(self) -> list[tuple[W, Tell]] | None:
+        if time.monotonic() - self._asked[0] < _BURST_SECONDS:
+            time.sleep(_GATHERING)
+        with self._lock:
+            if not self._waiting:
+                self._sending = False
+                return None
+            batch, self._waiting = _split(self._waiting, self._size)
+            return batch
+
+    def _send_batch(self, batch: list[tuple[W, Tell]]) -> None:
+        try:
+            results = self._send([write for write, _ in batch])
+        except Exception as error:
+            for _, tell in batch:
+                tell(False, error)
+        else:
+            for (_, tell), result in zip(batch, results, strict=True):
+                tell(result, None)
 
 
 class LoopBatcher(Generic[W]):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ormsgpack import Ext
+from ormsgpack import Ext, packb
 
 from dapr_runners.state import _builtin_types, _enums, _exceptions, _numpy, _pydantic, _times
 from dapr_runners.state._allow import AllowList
@@ -26,6 +26,7 @@ from dapr_runners.state._instances import kind_of
 from dapr_runners.state._paths import cycle_in, path_to
 from dapr_runners.state._refusals import refusal
 from dapr_runners.state._wire import (
+    OPTIONS,
     Code,
     Decoder,
     Encoder,
@@ -117,6 +118,16 @@ class Codec:
             raise _error(failure, value, writer.trail, where) from failure.__cause__
         except RecursionError as error:
             raise _error(too_deep(value), value, (), where) from error
+        return b"".join((_HEAD, zlib.crc32(body).to_bytes(_CHECKSUM, "big"), body))
+
+    def encode_plain(self, value: object, where: str = "value") -> bytes:
+        """As :meth:`encode`, for a value that holds nothing but None, booleans, numbers, strings,
+        bytes, lists and dicts: it is not looked through for a bytearray or a memoryview, which
+        would come back as bytes."""
+        try:
+            body = packb(value, option=OPTIONS)
+        except TypeError:
+            return self.encode(value, where)  # a dict key that is no string, say
         return b"".join((_HEAD, zlib.crc32(body).to_bytes(_CHECKSUM, "big"), body))
 
     def decode(self, data: bytes, key: str = "value") -> Any:

@@ -20,7 +20,7 @@ from dapr.proto import (
     common_v1,
 )
 
-from dapr_runners.state._batch import LoopBatcher, ThreadBatcher
+from dapr_runners.state._batch import LoopBatcher, RelayBatcher, Tell, ThreadBatcher
 from dapr_runners.state.errors import (
     SidecarUnreachableError,
     StateStoreError,
@@ -100,6 +100,7 @@ class StateStore:
         self._delete = cast(_Call, stub.DeleteState)
         self._delete_bulk = cast(_Call, stub.DeleteBulkState)
         self._creations = ThreadBatcher(self._create_many, _size)
+        self._relayed_creations = RelayBatcher(self._create_many, _size)
         self._loop_creations: WeakKeyDictionary[Any, LoopBatcher[tuple[str, bytes]]] = (
             WeakKeyDictionary()
         )
@@ -201,6 +202,11 @@ class StateStore:
         """Write ``key`` if it does not exist. False if it holds another value: the first writer
         has won. Creations asked for at once are sent together."""
         return self._creations.write((key, value))
+
+    def create_then(self, key: str, value: bytes, tell: Tell) -> None:
+        """As :meth:`create`, but ``tell`` gets the result, or what it raised, in this thread or in
+        another that is sending already. ``tell`` must not raise, nor block."""
+        self._relayed_creations.write((key, value), tell)
 
     async def acreate(self, key: str, value: bytes) -> bool:
         """Twin of :meth:`create`."""

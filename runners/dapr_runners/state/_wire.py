@@ -18,7 +18,7 @@ MAX_NESTING = 100
 
 _MAX_PLAIN_NESTING = 255
 """What ormsgpack allows lists and dicts directly within each other."""
-_OPTIONS = (
+OPTIONS = (
     ormsgpack.OPT_PASSTHROUGH_BIG_INT
     | ormsgpack.OPT_PASSTHROUGH_DATACLASS
     | ormsgpack.OPT_PASSTHROUGH_DATETIME
@@ -27,6 +27,7 @@ _OPTIONS = (
     | ormsgpack.OPT_PASSTHROUGH_TUPLE
     | ormsgpack.OPT_PASSTHROUGH_UUID
 )
+"""How ``packb`` is called: what it would change in silence is passed to an encoder."""
 
 
 class Code:
@@ -107,7 +108,7 @@ class Writer:
             raise too_deep(value)
         self._nesting += 1
         try:
-            data = packb(value, default=self._default, option=_OPTIONS)
+            data = packb(value, default=self._default, option=OPTIONS)
         except TypeError:
             data = self._pack_lowered(value)
         else:
@@ -150,7 +151,7 @@ class Writer:
             raise self._failure
         lowered = _lower(value, self, 0)
         try:
-            return packb(lowered, default=self._default, option=_OPTIONS)
+            return packb(lowered, default=self._default, option=OPTIONS)
         except TypeError as error:
             if self._failure is not None:
                 raise self._failure from None

@@ -94,6 +94,16 @@ class StoreWithPoints(StateStore):
         self._reach_after(key)
         return won
 
+    def create_then(self, key: str, value: bytes, tell: Any) -> None:
+        self._reach(key, "stored")
+
+        def tell_with_points(won: bool, error: Exception | None) -> None:
+            if error is None:
+                self._reach_after(key)
+            tell(won, error)
+
+        super().create_then(key, value, tell_with_points)
+
     async def acreate(self, key: str, value: bytes) -> bool:
         self._reach(key, "stored")
         won = await super().acreate(key, value)
