@@ -7,7 +7,7 @@ duplicate dispatch, which the first-writer-wins create finds out: the look-up is
 A hot chain of fused steps is pipelined: the workflow is told of a plan while its record is on its
 way to the store, and the next step, in this process, begins when the record is there. If this
 process dies in between, whoever gets the next step finds no record of its plan, and does the step
-before it again: it was still in flight.
+before it again: it was still in flight. Or finds the record, and sends its outbox again.
 """
 
 import logging
@@ -24,7 +24,7 @@ from dapr_runners.engine._keys import BROKEN, CANCELLED, attempts_key, end_key, 
 from dapr_runners.engine._live_log import live_key
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._poison import PoisonGuard
-from dapr_runners.engine._work import Adapter, Json, Produced, Record, Work
+from dapr_runners.engine._work import Adapter, BreaksRun, Json, Produced, Record, Work
 from dapr_runners.engine.errors import StepTimeoutError
 from dapr_runners.state import (
     Codec,
@@ -46,6 +46,8 @@ wrote checkpoints, as those of the thread's next turn must come later; and for a
 _PLAN_PATIENCE = 2.0
 """Seconds to wait for a record that another process, alive as far as is seen, has on its way."""
 
+
+_BROKEN_KEPT = 64
 
 _LOOK_EVERY = 0.1
 """Seconds between two looks of a lane of many steps whether its run was cancelled."""
@@ -81,11 +83,15 @@ class Journal:
         self._guard = PoisonGuard(limits.attempts, self._identity, self._planner_of)
         self._in_flight = InFlight()
         self._on_the_way: dict[tuple[str, str], Spawned] = {}
+        self._broken: dict[tuple[str, str], Exception] = {}
+        """What followed a plan that the workflow was told of too early, by its record."""
 
     async def execute(self, item: Json, io: IO) -> Json:
         """Do ``item``, and as many fused steps after it as the limits allow."""
         try:
             return await self._walk(item, io)
+        except BreaksRun as broken:
+            return await self._break_off(Work(item), broken.error, io)
         except Exception as error:
             if not is_lasting(error):
                 raise
@@ -125,14 +131,22 @@ class Journal:
             spawned = self._on_the_way.get((work.run, key)) if key is not None else None
             if spawned is not None:
                 await spawned.wait(io)
+            if key is not None and (broken := self._broken.get((work.run, key))) is not None:
+                raise BreaksRun(broken)
         hot = self._adapter.is_hot(work) and "step" not in work.item
         record = None if hot else await self._find(work, io)
         if record is not None:
             await io.run(lambda: self._adapter.recorded(work, record, None, io.inner))
         elif "step" in work.item and (after := await self._remaining(work, io)) > 0:
             return {"k": "wait", "after": after}
-        elif not hot and "prev" in work.item and not await self._has_plan(work, io):
-            return await self._one(Work(_previous(work.item)), io)
+        elif not hot and "prev" in work.item:
+            previous = Work(_previous(work.item))
+            plan = await self._plan(work, io)
+            if plan is None:
+                return await self._one(previous, io)
+            if plan.outbox:  # its maker may have died before it was all sent
+                await io.run(lambda: self._adapter.recorded(previous, plan, None, io.inner))
+            return await self._perform(work, io, hot)
         else:
             return await self._perform(work, io, hot)
         return await self._recorded(work, record, io)
@@ -145,7 +159,10 @@ class Journal:
         body: Json = {"error": self._codec.encode(error, "the error"), "artifacts": []}
         record = Record(BROKEN, outcome, body, [], [], self._identity, work.attempt)
         data = self._codec.encode(record.pack(), "the end of the run")
-        await io.create(record_key(work.run, BROKEN), data)
+        if not await io.create(record_key(work.run, BROKEN), data):
+            found = await io.get(record_key(work.run, BROKEN))
+            if found is not None:  # another step broke it off first
+                record = self.decode(BROKEN, found, record_key(work.run, BROKEN))
         return await self._recorded(work, record, io)
 
     async def _remaining(self, work: Work, io: IO) -> float:
@@ -168,9 +185,9 @@ class Journal:
         return record.outcome
 
     async def _is_off(self, run: str, io: IO) -> bool:
-        """Whether ``run`` was cancelled or purged, so that no result counts any more."""
+        """Whether ``run`` was cancelled, broken off or purged: no result counts any more."""
         found = await PatientIO(io).get_many([end_key(run), spec_key(run)])
-        return found.get(end_key(run)) == CANCELLED or spec_key(run) not in found
+        return end_key(run) in found or spec_key(run) not in found
 
     async def _sweep(self, work: Work, produced: Produced, io: IO) -> None:
         """Delete what a step wrote beside its record, which nobody will ever look for."""
@@ -179,15 +196,15 @@ class Journal:
         keys = [record_key(work.run, key) for key in (*calls, *live)]
         await io.delete_many([*keys, attempts_key(work.run, work.key)])
 
-    async def _has_plan(self, work: Work, io: IO) -> bool:
-        """Whether the record of the plan is there, waiting for it while its maker may live."""
+    async def _plan(self, work: Work, io: IO) -> Record | None:
+        """The record of the plan, waited for while its maker may live."""
         key = record_key(work.run, work.item["at"])
         deadline = time.monotonic() + _PLAN_PATIENCE
-        while await io.get(key) is None:
+        while (data := await io.get(key)) is None:
             if is_dead(work.item["prev"]["by"]) or time.monotonic() > deadline:
-                return False
+                return None
             await io.sleep(0.02)
-        return True
+        return self.decode(work.item["at"], data, key)
 
     async def _perform(self, work: Work, io: IO, hot: bool) -> Json:
         if "step" in work.item:
@@ -254,6 +271,12 @@ class Journal:
     async def _settle_later(self, work: Work, record: Record, produced: Produced, io: IO) -> None:
         try:
             await self._settle(work, record, produced, io)
+        except BreaksRun as broken:
+            self._broken[work.run, work.key] = broken.error
+            while len(self._broken) > _BROKEN_KEPT:
+                del self._broken[next(iter(self._broken))]
+            await self._break_off(work, broken.error, io)
+            raise
         except Exception as error:
             logger.warning("recording %s of %s failed: %s", work.key, work.run, error)
             raise
@@ -261,7 +284,7 @@ class Journal:
             self._on_the_way.pop((work.run, work.key), None)
 
     async def _record(self, work: Work, record: Record, produced: Produced, io: IO) -> bool:
-        data = self._codec.encode(record.pack(), f"the record {work.key}")
+        data = self._codec.encode_plain(record.pack(), f"the record {work.key}")
         give_up_at = time.monotonic() + _FAULT_PATIENCE
         pause = 0.05
         while True:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from dapr_runners.engine._bus import Bus, Cancelled, LiveChunk, Message
 from dapr_runners.engine._io import IO
-from dapr_runners.engine._keys import CANCELLED, end_key, record_key
+from dapr_runners.engine._keys import BROKEN, CANCELLED, end_key, record_key
 from dapr_runners.engine._live_log import live_key, live_topic, read_batch, read_message
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._turns import Progress
@@ -138,6 +138,9 @@ class Reader:
         self._pause = max(self._pause, _LOCAL_POLL)
         if isinstance(message, LiveChunk):
             return [*self._live(message.key, [(message.seq, message.data)])]
+        if message.key == BROKEN:
+            self.broken, self.end = True, message
+            return [message]
         return await self._accept({message.key: message})
 
     async def _poll(self) -> list[Event]:
@@ -210,10 +213,13 @@ class Reader:
     async def _fetch(self, keys: list[str]) -> dict[str, Record]:
         records = await self._stored(keys)
         ends = [key for key, record in records.items() if record.outcome["k"] == "end"]
-        if ends and await self._io.get(end_key(self._run)) in (None, CANCELLED):
-            # The run has ended once all it did has happened: checkpoints are still being sent.
+        if ends:
+            # The run has ended once all it did has happened: checkpoints are still being sent. And
+            # it has ended another way when that failed.
+            end = await self._io.get(end_key(self._run))
             for key in ends:
-                del records[key]
+                if end != key.encode():
+                    del records[key]
         return records
 
     async def _accept(self, records: dict[str, Record]) -> list[Event]:

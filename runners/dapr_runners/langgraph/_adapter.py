@@ -1,12 +1,12 @@
 """LangGraph, seen by the engine: begin, fuse, step and commit on live loops."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
 
-from dapr_runners.engine import IO, Bus, LiveLog, Produced, Record, Work
+from dapr_runners.engine import IO, BreaksRun, Bus, LiveLog, Produced, Record, Work
 from dapr_runners.langgraph._book import Book
 from dapr_runners.langgraph._chunks import Chunks
 from dapr_runners.langgraph._faults import StoreFault
@@ -26,7 +26,13 @@ from dapr_runners.langgraph._scopes import Scopes
 from dapr_runners.langgraph._snapshot import freeze_writes, make_handler
 from dapr_runners.langgraph._specs import Extras
 from dapr_runners.langgraph._step import Step, leave_subgraph
-from dapr_runners.state import Codec, StateStore, UnstorableValueError
+from dapr_runners.state import (
+    Codec,
+    SidecarUnreachableError,
+    StateStore,
+    StateStoreError,
+    UnstorableValueError,
+)
 
 
 class GraphAdapter:
@@ -44,8 +50,10 @@ class GraphAdapter:
         retry_after: RetryAfter,
         artifact_limit: int,
         live_log: LiveLog,
+        on_saver_error: Literal["raise", "retry"] = "raise",
     ) -> None:
         self._graph = graph
+        self._on_saver_error = on_saver_error
         self._here = Here()
         self._lives = Lives()
         self._book = Book(codec)
@@ -60,8 +68,10 @@ class GraphAdapter:
         return list(activity_names(self._graph))
 
     def is_hot(self, work: Work) -> bool:
-        if work.op == "begin" or work.attempt > 1:
+        if work.attempt > 1:
             return False
+        if work.op == "begin":
+            return not work.lane and self._scopes.is_new(work.run)
         live = self._lives.peek(work.run, work.lane, work.n)
         return live is not None and work.item.get("task") not in live.started
 
@@ -253,10 +263,17 @@ class GraphAdapter:
     async def _send_to(
         self, saver: BaseCheckpointSaver[Any], outbox: list[Any], reader: PartReader, work: Work
     ) -> None:
-        if work.item["mode"] == "async":
-            await send_box_async(outbox, reader, saver)
-        else:
-            send_box(outbox, reader, saver)
+        try:
+            if work.item["mode"] == "async":
+                await send_box_async(outbox, reader, saver)
+            else:
+                send_box(outbox, reader, saver)
+        except (SidecarUnreachableError, StateStoreError):
+            raise  # to be sent again, as long as it takes
+        except Exception as error:
+            if self._on_saver_error == "retry":
+                raise
+            raise BreaksRun(error) from error
 
 
 def _keep_latest(live: Live) -> Callable[[Any], None]:

@@ -20,6 +20,7 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._ending import Ending
 from dapr_runners.langgraph._message_ids import give_message_ids
+from dapr_runners.langgraph._pending import saved_already
 from dapr_runners.langgraph._route import Route, routed
 from dapr_runners.langgraph._snapshot import make_handler, thaw, thaw_writes
 
@@ -43,6 +44,8 @@ class StepResult:
         default_factory=dict[str, list[tuple[str, Any]]]
     )
     """Writes of the @task calls the step made."""
+    saved: bool = False
+    """Whether the saver got the writes with the step itself."""
 
 
 @dataclass
@@ -299,11 +302,12 @@ class ParkingRunner(lg.PregelRunner):
         replay = loop.config[lg.CONF].get(lg.CONFIG_KEY_REPLAY_STATE)
         if replay is not None:
             replay._visited_ns.update(result.visited)
-        for call, writes in result.pushed.items():
-            lg.PregelLoop.put_writes(loop, call, writes)
-        task.writes.clear()
-        task.writes.extend(result.writes)
-        self.commit(task, result.error)
+        with saved_already(loop, result.saved):
+            for call, writes in result.pushed.items():
+                lg.PregelLoop.put_writes(loop, call, writes)
+            task.writes.clear()
+            task.writes.extend(result.writes)
+            self.commit(task, result.error)
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         if result.error is None:
             future.set_result(None)

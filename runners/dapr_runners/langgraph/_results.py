@@ -22,6 +22,7 @@ def freeze_result(result: StepResult, parts: PartWriter, node: str) -> dict[str,
         "pushed": {
             task: freeze_writes(writes, parts, where) for task, writes in result.pushed.items()
         },
+        "saved": result.saved,
     }
 
 
@@ -36,4 +37,5 @@ def thaw_result(frozen: dict[str, Any], parts: PartReader) -> StepResult:
         handled_error=None if handled is None else parts.get(handled, "an error"),
         visited=frozen["visited"],
         pushed={task: thaw_writes(writes, parts) for task, writes in frozen["pushed"].items()},
+        saved=frozen.get("saved", False),  # records of the first releases have none
     )

@@ -74,6 +74,9 @@ class DaprWorkflowGraphRunner(Runner):
     ``on_disconnect``: what becomes of a run whose caller closes the stream or is cancelled. It goes
     on ("continue"), and a call with the same input attaches to it; or it is cancelled with its
     asynchronous nodes ("cancel"), as without the runner. A caller that dies cancels nothing.
+    ``on_saver_error``: what an exception of the graph's own checkpointer does. It fails the run, as
+    without the runner ("raise"), and the thread goes on from the last checkpoint that was saved; or
+    what is recorded is sent again, with growing pauses, for some minutes ("retry").
     ``live_pubsub`` names a pub/sub component for tokens and custom events of steps that run in
     other processes (default: in small batches through the state store).
 
@@ -104,6 +107,7 @@ class DaprWorkflowGraphRunner(Runner):
         seconds_per_activity: float | None = None,
         multitask_strategy: MultitaskStrategy = "reject",
         on_disconnect: Literal["continue", "cancel"] = "continue",
+        on_saver_error: Literal["raise", "retry"] = "raise",
         allow_types: Iterable[Any] = (),
         artifact_limit: int = 65_536,
         live_pubsub: str | None = None,
@@ -143,6 +147,7 @@ class DaprWorkflowGraphRunner(Runner):
             retry_after=lambda _node, error, attempt: retry_after(error, attempt),
             artifact_limit=artifact_limit,
             live_log=LiveLog(store, codec, pubsub),
+            on_saver_error=on_saver_error,
         )
         super().__init__(
             name=name,
@@ -211,7 +216,7 @@ class DaprWorkflowGraphRunner(Runner):
         strategy: MultitaskStrategy | None = None,
     ) -> Claim:
         self._require_started()
-        packed = call.pack(self._codec)
+        packed = extras.spec = call.pack(self._codec)
         return await self._open(
             io,
             thread=_thread_of(call.config),

@@ -19,6 +19,7 @@ from dapr_runners.langgraph._live import Live
 from dapr_runners.langgraph._message_ids import give_message_ids
 from dapr_runners.langgraph._outlets import bound_task
 from dapr_runners.langgraph._parking import StepResult
+from dapr_runners.langgraph._pending import save_pending
 from dapr_runners.langgraph._route import Route, current_route, routed
 
 
@@ -48,6 +49,7 @@ class Step:
         self._route = current_route.get()
         self._task = self._bound(task if task is not None else self._loop.tasks[task_id])
         self._pushed: dict[str, list[tuple[str, Any]]] = {}
+        self._saved = False
         # PregelRunner holds what it is given by weak reference only.
         self._submit = self._loop.submit
         self._runner = _StepRunner(
@@ -95,6 +97,7 @@ class Step:
             error=error,
             visited=sorted(replay._visited_ns) if replay is not None else [],
             pushed=self._pushed,
+            saved=self._saved,
         )
 
     def _bound(self, task: Any) -> Any:
@@ -111,6 +114,7 @@ class Step:
             return
         loop = self._loop
         give_message_ids(loop.specs, writes)
+        self._saved = save_pending(loop, task_id, writes)
         if task_id != self._task.id:
             self._pushed[task_id] = list(writes)
             record = self._live.parking.record_call

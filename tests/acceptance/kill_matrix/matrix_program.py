@@ -15,7 +15,7 @@ from langgraph.types import Command, interrupt
 from dapr_runners.engine import Worker
 from dapr_runners.langgraph import DaprSaver, DaprWorkflowGraphRunner
 
-NODES = ("plan", "left", "right", "review", "draft", "check", "grade")
+NODES = ("read", "plan", "left", "right", "review", "draft", "check", "grade")
 
 
 class State(TypedDict):
@@ -25,7 +25,8 @@ class State(TypedDict):
 
 
 def build(outside: Outside, is_async: bool, checkpointer: Any) -> Any:
-    """``plan -> (left, right) -> review -> sub(draft -> (check, grade))``; review asks first."""
+    """``read -> plan -> (left, right) -> review -> sub(draft -> (check, grade))``; review asks
+    first."""
 
     def effect(name: str) -> None:
         for phase in ("start", "in", "end"):
@@ -55,13 +56,15 @@ def build(outside: Outside, is_async: bool, checkpointer: Any) -> Any:
     for name in ("check", "grade"):
         inner.add_edge("draft", name)
     outer = StateGraph(State)
+    outer.add_node("read", node("read", {}))
     # Over 1 KB and unchanged for some steps, so that it becomes an artifact.
     outer.add_node("plan", node("plan", {"text": "x" * 3000}))
     outer.add_node("left", node("left", {}))
     outer.add_node("right", node("right", {}))
     outer.add_node("review", review_async if is_async else review)
     outer.add_node("sub", inner.compile())
-    outer.add_edge(START, "plan")
+    outer.add_edge(START, "read")
+    outer.add_edge("read", "plan")
     for name in ("left", "right"):
         outer.add_edge("plan", name)
         outer.add_edge(name, "review")

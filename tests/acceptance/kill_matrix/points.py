@@ -7,6 +7,7 @@ from typing import Any
 STAGES: dict[int, list[list[tuple[str, str]]]] = {
     1: [
         [("begin", "__start__")],
+        [("fuse", "read")],
         [("fuse", "plan")],
         [("step", "left"), ("step", "right")],
         [("commit", "__commit__")],
@@ -50,9 +51,7 @@ def names(mode: str, turn: int) -> list[str]:
         inside = []
         if op in ("fuse", "step"):
             inside = [f"{turn} {node} {phase}" for phase in ("start", "in", "end")]
-        phases = ["made", "stored", "recorded"]
-        if op != "step":
-            phases.append("flushed")
+        phases = ["made", "stored", "recorded", "flushed"]
         if mode != "fast" or op != "fuse":
             # In the fast lane a fused step is part of the activity before it.
             phases.append("answer")
