@@ -71,6 +71,26 @@ def test_one_dies_in_the_middle(is_async: bool, cluster: Cluster) -> None:
     assert cluster.effects.count("first start") == 1
 
 
+@_MODES
+@pytest.mark.parametrize("point", ["fuse middle", "step n3", "step n4"])
+def test_one_dies_when_it_has_recorded_a_step(point: str, is_async: bool, cluster: Cluster) -> None:
+    """The other gets the step, and may hold the plan that it belongs to: it does not run again."""
+    graph, log = ("chain", ["first", "middle", "last"]) if "middle" in point else ("twenty", _LOG)
+    cluster.use(f"chain_graphs:{graph}", is_async, points=True)
+    node = point.partition(" ")[2]
+    workers = [cluster.worker(), cluster.worker()]
+    caller = cluster.caller()
+    for number in range(4):  # the one that dies has made the plan, or has not
+        cluster.effects.arm(f"1 {point} recorded", "die")
+        result = caller.ask("call", f"thread-{number}", {"log": []})
+        assert sorted(result["log"]) == sorted(log)
+        assert cluster.effects.count(f"{node} start") == number + 1
+        dead = [worker for worker in workers if not worker.is_alive()]
+        assert len(dead) == 1
+        workers.remove(dead[0])
+        workers.append(cluster.worker())
+
+
 @pytest.mark.parametrize(
     "is_async", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["sync", "async"]
 )

@@ -11,6 +11,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from dapr_runners.engine._relay import Relay
@@ -55,6 +56,7 @@ class Hands:
         """Whether a thread was woken that has not taken work yet: it wakes the next itself."""
         self._done: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
         self._closed = False
+        self._local = threading.local()
 
     async def run(self, call: Callable[[], T]) -> T:
         """The result of ``call``, run in one of the threads."""
@@ -78,12 +80,37 @@ class Hands:
             job.result, job.error = result, error
             self._finish(job)
 
-        self._submit(Relay(coroutine, self._submit, done).run)
+        self._submit(Relay(coroutine, self._go_on, done).run)
         return await job.future
+
+    def after(self, call: Callable[[], Any]) -> "Future[Any]":
+        """Run ``call`` in this thread, if it is one of these, when its current work is over and
+        told of: nobody needs to be woken for it."""
+        future: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(call())
+            except BaseException as error:
+                future.set_exception(error)
+
+        later: list[Callable[[], None]] | None = getattr(self._local, "later", None)
+        if later is None:
+            self._go_on(work)
+        else:
+            later.append(work)
+        return future
 
     def _submit(self, work: Callable[[], None]) -> None:
         with self._lock:
             self._work.append(work)
+            self._wake()
+
+    def _go_on(self, work: Callable[[], None]) -> None:
+        """Before everything that has not begun yet: many steps may wait for a thread, and each may
+        take its time."""
+        with self._lock:
+            self._work.appendleft(work)
             self._wake()
 
     def close(self) -> None:
@@ -110,6 +137,8 @@ class Hands:
     def _serve(self) -> None:
         gate = threading.Lock()
         gate.acquire()
+        later: list[Callable[[], None]] = []
+        self._local.later = later
         work: Callable[[], None] | None = None
         woken = True
         while True:
@@ -131,6 +160,8 @@ class Hands:
                 woken = True
                 continue
             work()
+            while later:
+                later.pop(0)()
             work = None  # what it holds is not kept alive by a thread that waits
 
     def _finish(self, job: _Job) -> None:

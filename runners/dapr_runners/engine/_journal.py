@@ -1,8 +1,8 @@
 """One activity: adopt what is recorded, or do the work and record it, first writer wins.
 
 A record is durable before anything depends on it, so a re-dispatched activity finds it and does
-nothing again. Where the live state is hot, nobody can have recorded the next step but by a
-duplicate dispatch, which the first-writer-wins create finds out: the look-up is saved.
+nothing again. A process that gets a step right after it made its plan saves the look-up: whoever
+else may have got the step before, and died, does not record it that soon.
 
 A hot chain of fused steps is pipelined: the workflow is told of a plan while its record is on its
 way to the store, and the next step, in this process, begins when the record is there. If this
@@ -48,6 +48,10 @@ _PLAN_PATIENCE = 2.0
 
 
 _BROKEN_KEPT = 64
+_ALONE = {"fuse": 0.02, "step": 0.1}
+"""Seconds in which the process that made a plan runs its steps without looking for their records:
+another one that gets such a step, by the operation, records it later than that."""
+_MADE_KEPT = 4096
 
 _LOOK_EVERY = 0.1
 """Seconds between two looks of a lane of many steps whether its run was cancelled."""
@@ -83,6 +87,8 @@ class Journal:
         self._guard = PoisonGuard(limits.attempts, self._identity, self._planner_of)
         self._in_flight = InFlight()
         self._on_the_way: dict[tuple[str, str], Spawned] = {}
+        self._made: dict[tuple[str, str], float] = {}
+        """When this process made a plan, by its record."""
         self._broken: dict[tuple[str, str], Exception] = {}
         """What followed a plan that the workflow was told of too early, by its record."""
 
@@ -134,7 +140,8 @@ class Journal:
             if key is not None and (broken := self._broken.get((work.run, key))) is not None:
                 raise BreaksRun(broken)
         hot = self._adapter.is_hot(work) and "step" not in work.item
-        record = None if hot else await self._find(work, io)
+        received = time.monotonic()
+        record = None if hot and self._is_first(work) else await self._find(work, io)
         if record is not None:
             await io.run(lambda: self._adapter.recorded(work, record, None, io.inner))
         elif "step" in work.item and (after := await self._remaining(work, io)) > 0:
@@ -146,9 +153,9 @@ class Journal:
                 return await self._one(previous, io)
             if plan.outbox:  # its maker may have died before it was all sent
                 await io.run(lambda: self._adapter.recorded(previous, plan, None, io.inner))
-            return await self._perform(work, io, hot)
+            return await self._perform(work, io, hot, received)
         else:
-            return await self._perform(work, io, hot)
+            return await self._perform(work, io, hot, received)
         return await self._recorded(work, record, io)
 
     async def _break_off(self, work: Work, error: Exception, io: IO) -> Json:
@@ -206,7 +213,32 @@ class Journal:
             await io.sleep(0.02)
         return self.decode(work.item["at"], data, key)
 
-    async def _perform(self, work: Work, io: IO, hot: bool) -> Json:
+    def _is_first(self, work: Work) -> bool:
+        """Whether nobody can have recorded this, and died, before it was given to us: we have made
+        its plan just now."""
+        seconds = _ALONE.get(work.op)
+        if seconds is None:
+            return True  # no node would run again
+        made = self._made.get((work.run, work.item["at"]))
+        return made is not None and time.monotonic() - made < seconds
+
+    def _remember(self, work: Work, outcome: Json) -> None:
+        """We are about to tell of a plan."""
+        if outcome["k"] == "plan":
+            self._made[work.run, work.key] = time.monotonic()
+            while len(self._made) > _MADE_KEPT:
+                del self._made[next(iter(self._made))]
+
+    async def _leave_alone(self, work: Work, received: float, io: IO) -> None:
+        """Let who made the plan be sure that it is not recorded yet. A node that is no trifle has
+        taken longer."""
+        seconds = _ALONE.get(work.op)
+        if seconds is not None and (work.run, work.item["at"]) not in self._made:
+            pause = received + seconds * 1.25 - time.monotonic()
+            if pause > 0:
+                await io.sleep(pause)
+
+    async def _perform(self, work: Work, io: IO, hot: bool, received: float) -> Json:
         if "step" in work.item:
             work.injected = StepTimeoutError(
                 run_id=work.run, step=work.step_name, seconds=work.item["limit"]
@@ -241,6 +273,8 @@ class Journal:
             self._identity,
             work.attempt - 1 + work.begun,
         )
+        await self._leave_alone(work, received, io)
+        self._remember(work, record.outcome)
         if hot and self._may_tell_early(work, record):
             record.outcome["by"] = self._identity
             key = (work.run, work.key)

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import grpc
@@ -59,7 +59,6 @@ class Worker:
         self._users = 0
         self._callers = 0
         self._hands: Hands | None = None
-        self._recorders: ThreadPoolExecutor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stream_loop: asyncio.AbstractEventLoop | None = None
         self._ended: deque[str] = deque(maxlen=64)
@@ -92,7 +91,7 @@ class Worker:
 
     def _register_with(self, runtime: sdk.WorkflowRuntime, runner: str) -> None:
         store = self._stores[runner]
-        blocking = BlockingIO(store, self.in_background)
+        blocking = BlockingIO(store, self.afterwards)
         relaying = RelayIO(store, blocking)
         self._served[runner] = self._journals[runner], blocking, LoopIO(store), relaying
 
@@ -135,10 +134,10 @@ class Worker:
                 thread.start()
             return self._loop
 
-    def in_background(self, call: Callable[[], Any]) -> "Future[Any]":
-        """Run ``call`` in a thread that no step waits in."""
-        assert self._recorders is not None
-        return self._recorders.submit(call)
+    def afterwards(self, call: Callable[[], Any]) -> "Future[Any]":
+        """Run ``call`` when the work of this thread is over and told of."""
+        assert self._hands is not None
+        return self._hands.after(call)
 
     # -- life
 
@@ -165,7 +164,6 @@ class Worker:
             for runner in self._journals:
                 self._register_with(runtime, runner)
             self._hands = Hands(STEP_THREADS, "dapr-runners-step")
-            self._recorders = ThreadPoolExecutor(8, thread_name_prefix="dapr-runners-record")
             runtime.start()
             self._runtime = runtime
 
@@ -228,7 +226,6 @@ class Worker:
             runtime, self._runtime = self._runtime, None
             self._served, self._registered = {}, set()
             hands, self._hands = self._hands, None
-            recorders, self._recorders = self._recorders, None
             loop, self._loop = self._loop, None
             client = self._idle_client()
         runtime.shutdown()
@@ -239,8 +236,6 @@ class Worker:
             loop.call_soon_threadsafe(loop.stop)
         if hands is not None:
             hands.close()
-        if recorders is not None:
-            recorders.shutdown(wait=False)
 
     def _close_stream_loop(self) -> None:
         """The SDK leaves the loop it ran the stream on open, with its sockets."""

@@ -114,7 +114,9 @@ class Step:
             return
         loop = self._loop
         give_message_ids(loop.specs, writes)
-        self._saved = save_pending(loop, task_id, writes)
+        # An error may have a handler: only the superstep's commit can tell.
+        failed = any(channel == lg.ERROR for channel, _ in writes)
+        self._saved = not failed and save_pending(loop, task_id, writes)
         if task_id != self._task.id:
             self._pushed[task_id] = list(writes)
             record = self._live.parking.record_call

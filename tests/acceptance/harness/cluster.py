@@ -22,11 +22,15 @@ class Cluster:
         self._processes: list[WorkerProcess] = []
         self._settings: dict[str, Any] = {}
 
-    def use(self, graph: str, is_async: bool = False, **options: Any) -> None:
-        """What the processes run: ``graph`` is ``module:factory``, ``options`` are the runner's."""
+    def use(
+        self, graph: str, is_async: bool = False, *, points: bool = False, **options: Any
+    ) -> None:
+        """What the processes run: ``graph`` is ``module:factory``, ``options`` are the runner's.
+        ``points`` are those of ``harness.hooks``."""
         self._settings = {
             "graph": graph,
             "is_async": is_async,
+            "points": points,
             "options": options,
             "name": "acceptance",
             "address": self.sidecar.address,

@@ -8,27 +8,31 @@ from typing import Any
 
 from dapr_runners.engine import Worker
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
-from dapr_runners.state import StateStore
 from harness.effects import Outside
+from harness.hooks import Points, StoreWithPoints
 
 
 class Program:
     """What ``settings`` say: ``graph`` is ``module:factory``, called with the outside and whether
     nodes are to be async; ``role`` is ``worker`` (which may call, too) or ``caller``; ``options``
-    are the runner's."""
+    are the runner's; ``points`` puts those of ``hooks`` in."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._is_async = settings["is_async"]
         module, _, factory = settings["graph"].partition(":")
         outside = Outside(settings["effects"], settings["case"])
         graph = getattr(importlib.import_module(module), factory)(outside, self._is_async)
+        store = StoreWithPoints(address=settings["address"])
         self.runner = DaprWorkflowGraphRunner(
             graph,
             name=settings["name"],
-            store=StateStore(address=settings["address"]),
+            store=store,
             worker=Worker(settings["address"]),
             **settings["options"],
         )
+        if settings["points"]:
+            store.points = Points(outside)
+            store.points.wrap(self.runner)
         self._threads = ThreadPoolExecutor(4)
         self._begun: dict[str, Future[Any]] = {}
         if settings["role"] == "worker":

@@ -40,7 +40,8 @@ class SlowStore:
         self._look = 0
 
     async def get(self, key: str) -> bytes | None:
-        return b"ended" if key == end_key(RUN) else None
+        ends = [each.key for each in self.records.values() if each.outcome["k"] == "end"]
+        return ends[0].encode() if ends and key == end_key(RUN) else None
 
     async def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
         look, self._look = self._look, self._look + 1
