@@ -23,6 +23,7 @@ from dapr_runners.engine._io import IO, Spawned
 from dapr_runners.engine._keys import BROKEN, CANCELLED, attempts_key, end_key, record_key, spec_key
 from dapr_runners.engine._live_log import live_key
 from dapr_runners.engine._patience import PatientIO
+from dapr_runners.engine._plans_made import PlansMade
 from dapr_runners.engine._poison import PoisonGuard
 from dapr_runners.engine._work import Adapter, BreaksRun, Json, Produced, Record, Work
 from dapr_runners.engine.errors import StepTimeoutError
@@ -48,10 +49,6 @@ _PLAN_PATIENCE = 2.0
 
 
 _BROKEN_KEPT = 64
-_ALONE = {"fuse": 0.02, "step": 0.1}
-"""Seconds in which the process that made a plan runs its steps without looking for their records:
-another one that gets such a step, by the operation, records it later than that."""
-_MADE_KEPT = 4096
 
 _LOOK_EVERY = 0.1
 """Seconds between two looks of a lane of many steps whether its run was cancelled."""
@@ -87,8 +84,7 @@ class Journal:
         self._guard = PoisonGuard(limits.attempts, self._identity, self._planner_of)
         self._in_flight = InFlight()
         self._on_the_way: dict[tuple[str, str], Spawned] = {}
-        self._made: dict[tuple[str, str], float] = {}
-        """When this process made a plan, by its record."""
+        self._made = PlansMade()
         self._broken: dict[tuple[str, str], Exception] = {}
         """What followed a plan that the workflow was told of too early, by its record."""
 
@@ -141,7 +137,7 @@ class Journal:
                 raise BreaksRun(broken)
         hot = self._adapter.is_hot(work) and "step" not in work.item
         received = time.monotonic()
-        record = None if hot and self._is_first(work) else await self._find(work, io)
+        record = None if hot and self._made.is_first(work) else await self._find(work, io)
         if record is not None:
             await io.run(lambda: self._adapter.recorded(work, record, None, io.inner))
         elif "step" in work.item and (after := await self._remaining(work, io)) > 0:
@@ -213,31 +209,6 @@ class Journal:
             await io.sleep(0.02)
         return self.decode(work.item["at"], data, key)
 
-    def _is_first(self, work: Work) -> bool:
-        """Whether nobody can have recorded this, and died, before it was given to us: we have made
-        its plan just now."""
-        seconds = _ALONE.get(work.op)
-        if seconds is None:
-            return True  # no node would run again
-        made = self._made.get((work.run, work.item["at"]))
-        return made is not None and time.monotonic() - made < seconds
-
-    def _remember(self, work: Work, outcome: Json) -> None:
-        """We are about to tell of a plan."""
-        if outcome["k"] == "plan":
-            self._made[work.run, work.key] = time.monotonic()
-            while len(self._made) > _MADE_KEPT:
-                del self._made[next(iter(self._made))]
-
-    async def _leave_alone(self, work: Work, received: float, io: IO) -> None:
-        """Let who made the plan be sure that it is not recorded yet. A node that is no trifle has
-        taken longer."""
-        seconds = _ALONE.get(work.op)
-        if seconds is not None and (work.run, work.item["at"]) not in self._made:
-            pause = received + seconds * 1.25 - time.monotonic()
-            if pause > 0:
-                await io.sleep(pause)
-
     async def _perform(self, work: Work, io: IO, hot: bool, received: float) -> Json:
         if "step" in work.item:
             work.injected = StepTimeoutError(
@@ -273,8 +244,10 @@ class Journal:
             self._identity,
             work.attempt - 1 + work.begun,
         )
-        await self._leave_alone(work, received, io)
-        self._remember(work, record.outcome)
+        if (pause := self._made.pause(work, received)) > 0:
+            await io.sleep(pause)
+        if record.outcome["k"] == "plan":
+            self._made.add(work)
         if hot and self._may_tell_early(work, record):
             record.outcome["by"] = self._identity
             key = (work.run, work.key)

@@ -1,0 +1,47 @@
+"""Who may run a step without looking for its record.
+
+The process that made a plan holds what its steps need, and mostly gets them, right after. To look
+first whether each is recorded would cost a call to the store a step. But with several workers
+another one may have got the step, recorded it and died, before it was given to the planner. So the
+planner saves the look only for so many seconds, and every other worker records a step of that plan
+later than that, counted from when it got it, which was after the plan was made. A node that is no
+trifle takes longer anyway.
+"""
+
+import time
+
+from dapr_runners.engine._work import Work
+
+_ALONE = {"fuse": 0.02, "step": 0.1}
+"""Seconds, by operation: a lone step follows its plan at once, of many some follow later. The other
+operations run no node."""
+_KEPT = 4096
+
+
+class PlansMade:
+    """The plans that this process has made of late."""
+
+    def __init__(self) -> None:
+        self._times: dict[tuple[str, str], float] = {}
+
+    def add(self, work: Work) -> None:
+        """``work`` has made a plan. To be called before anybody is told of it."""
+        self._times[work.run, work.key] = time.monotonic()
+        while len(self._times) > _KEPT:
+            del self._times[next(iter(self._times))]
+
+    def is_first(self, work: Work) -> bool:
+        """Whether nobody can have recorded ``work`` yet."""
+        seconds = _ALONE.get(work.op)
+        if seconds is None:
+            return True
+        made = self._times.get((work.run, work.item["at"]))
+        return made is not None and time.monotonic() - made < seconds
+
+    def pause(self, work: Work, received: float) -> float:
+        """Seconds to wait before ``work`` is recorded, which this process got at ``received`` (on
+        the monotonic clock)."""
+        seconds = _ALONE.get(work.op)
+        if seconds is None or (work.run, work.item["at"]) in self._times:
+            return 0.0
+        return received + seconds * 1.25 - time.monotonic()
