@@ -1,6 +1,7 @@
 """What every acceptance test has: the effects service, and workers forked at little cost."""
 
 import itertools
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,12 @@ from harness.effects import Effects, EffectsService
 from harness.processes import start_fork_server
 
 from dapr_runners.sidecar import EmbeddedSidecar
+
+# CrewAI's telemetry would start a thread where it is imported, and call home.
+os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("OTEL_SDK_DISABLED", "true")
+os.environ.setdefault("CREWAI_DISABLE_VERSION_CHECK", "true")
+os.environ.setdefault("CREWAI_TRACING_ENABLED", "false")
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +43,9 @@ def effects(effects_service: EffectsService, request: pytest.FixtureRequest) -> 
 @pytest.fixture(scope="session", autouse=True)
 def fork_server() -> None:
     """Import once what every worker imports."""
-    start_fork_server(["dapr_runners.langgraph", "harness.hooks", "harness.program"])
+    start_fork_server(
+        ["dapr_runners.langgraph", "harness.hooks", "harness.program", "harness.crew_program"]
+    )
 
 
 @pytest.fixture

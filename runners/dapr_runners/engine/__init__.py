@@ -11,7 +11,7 @@ from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._runner import Runner
 from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, unpack_spec
 from dapr_runners.engine._wide import needs_parts
-from dapr_runners.engine._work import Adapter, BreaksRun, Json, Produced, Record, Work
+from dapr_runners.engine._work import ANY_NAME, Adapter, BreaksRun, Json, Produced, Record, Work
 from dapr_runners.engine._worker import Worker, default_worker, process_worker
 from dapr_runners.engine.errors import (
     ActorStoreMissingError,
@@ -28,10 +28,12 @@ from dapr_runners.engine.errors import (
     StepTimeoutError,
     UnknownStepError,
     UnsupportedSdkError,
+    WorkerMissingError,
     WorkflowEngineUnavailableError,
 )
 
 __all__ = [
+    "ANY_NAME",
     "IO",
     "ActorStoreMissingError",
     "Adapter",
@@ -68,6 +70,7 @@ __all__ = [
     "UnsupportedSdkError",
     "Work",
     "Worker",
+    "WorkerMissingError",
     "WorkflowEngineUnavailableError",
     "artifact_prefix",
     "default_worker",

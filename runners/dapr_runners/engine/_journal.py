@@ -110,6 +110,9 @@ class Journal:
             outcome = await self._one(Work(item), io)
             if item["op"] == "fuse":
                 more -= 1
+            if outcome["k"] == "step" and "then" in item and "step" not in item:
+                item = _commit_of(item, outcome)
+                continue
             following = _next_fused(item, outcome)
             if following is None or more <= 0 or time.monotonic() >= deadline:
                 return outcome
@@ -345,6 +348,14 @@ def _previous(item: Json) -> Json:
     kept = {key: item[key] for key in ("run", "mode", "limit", "fast", "lane") if key in item}
     previous = {key: value for key, value in item["prev"].items() if key != "by"}
     return {**kept, "op": "fuse", "n": item["n"] - 1, **previous}
+
+
+def _commit_of(item: Json, outcome: Json) -> Json:
+    """The item that commits the step of ``item``, alone in its lane."""
+    base = {key: item[key] for key in ("run", "mode", "limit", "fast") if key in item}
+    place = {key: item[key] for key in ("lane", "at", "n")}
+    done = [[outcome["id"], outcome["at"]]]
+    return {**base, **place, "op": "commit", "name": item["then"], "done": done}
 
 
 def _next_fused(item: Json, outcome: Json) -> Json | None:

@@ -246,7 +246,13 @@ class Reader:
         if n is None:
             return events
         inside = f"{lane}{n - 1}:"
-        while steps := [key for key in self._expected if key.startswith(inside)]:
+        past = record.outcome.get("past")  # of a rolling lane: others are still open
+        before = None if past is None else {key.partition("~")[0] for key in past}
+        while steps := [
+            key
+            for key in self._expected
+            if (key.startswith(inside) if before is None else key.partition("~")[0] in before)
+        ]:
             found = {key: self._early.pop(key) for key in steps if key in self._early}
             missing = [key for key in steps if key not in found]
             if missing:

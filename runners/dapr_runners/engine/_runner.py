@@ -2,12 +2,15 @@
 
 import logging
 import secrets
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar
 
+import grpc
 from dapr.ext.workflow import DaprWorkflowClient
 
+from dapr_runners.engine._attempts import process_identity
 from dapr_runners.engine._bus import Bus, Cancelled
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, run_in_thread
 from dapr_runners.engine._journal import UNNOTICED_ALONE, Journal, Limits
@@ -31,9 +34,10 @@ from dapr_runners.engine._turns import (
     MultitaskStrategy,
     Turns,
     pack_spec,
+    said,
     unpack_spec,
 )
-from dapr_runners.engine._work import Adapter, Json, Record
+from dapr_runners.engine._work import ANY_NAME, Adapter, Json, Record
 from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
     InvalidRunIdError,
@@ -43,6 +47,7 @@ from dapr_runners.engine.errors import (
     RunNotEndedError,
     RunNotFoundError,
     UnknownStepError,
+    WorkerMissingError,
 )
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import Artifacts, Codec, CorruptRecordError, StateStore
@@ -247,7 +252,7 @@ class Runner:
         """A run may wait for a worker that has its step; who calls from a program that lacks it is
         told."""
         kind, step = waits_for["kind"], waits_for["step"]
-        is_unknown = step not in self._adapter.activity_names()
+        is_unknown = not {step, ANY_NAME} & set(self._adapter.activity_names())
         if kind == "GraphChangedError" or (kind == "ActivityNotRegisteredError" and is_unknown):
             raise self._unknown_step(run, step)
 
@@ -287,6 +292,68 @@ class Runner:
         if data is None:
             raise RunNotFoundError(run_id=run)
         return unpack_spec(self._codec, data, run)
+
+    async def _answer(self, io: IO, run: str, at: str, id: str, body: Json) -> bool:
+        """Settle the step ``id`` of ``run`` that waits for an answer under the record key ``at``,
+        with what ``body`` holds; whether this answer, and no other before it, counts."""
+        outcome: Json = {
+            "k": "step",
+            "lane": "",
+            "n": int(at.partition(":")[0]),
+            "id": id,
+            "at": at,
+        }
+        record = Record(at, outcome, body, [], [], process_identity())
+        data = self._codec.encode(record.pack(), f"the record {at}")
+        ours = await io.create(record_key(run, at), data)
+        if ours:
+            self._bus.publish(run, record)
+        # Again, if it was there: who answered first may have died before this.
+        await self._tell_answered(io, run, at)
+        return ours
+
+    async def _tell_answered(self, io: IO, run: str, at: str) -> None:
+        """Tell the workflow of ``run`` that the answer it waits for is recorded under ``at``."""
+        give_up_at = time.monotonic() + ASKING
+        pause = 0.05
+        while True:
+            try:
+                await io.call(lambda: self._worker.client.raise_workflow_event(run, at, data=at))
+                return
+            except grpc.RpcError as error:
+                call: Any = error
+                if call.code() is not grpc.StatusCode.FAILED_PRECONDITION:
+                    raise
+                # A sidecar knows a workflow while there is a worker for it.
+                if time.monotonic() > give_up_at:
+                    raise WorkerMissingError(runner=self.name, run_id=run) from error
+            await io.sleep(pause)
+            pause = min(pause * 1.5, 0.5)
+
+    async def _remind(self, io: IO, run: str) -> None:
+        """Tell the workflow of ``run`` of answers whose givers could not."""
+        asked = await self._open_questions(io, run)
+        recorded = await io.get_many([record_key(run, at) for at in asked])
+        for at in asked:
+            if record_key(run, at) in recorded:
+                self._raise_event(run, at)
+
+    async def _open_questions(self, io: IO, run: str) -> list[str]:
+        """Record keys of the steps that ``run`` waits with for an answer, oldest first."""
+        state = await io.call(lambda: self._worker.client.get_workflow_state(run))
+        status = said(None if state is None else state.serialized_custom_status)
+        return [] if status is None else status.get("asks", [])
+
+    def _raise_event(self, run: str, name: str) -> None:
+        """Tell the workflow of ``run`` something, soon, from whatever thread."""
+
+        def tell() -> None:
+            try:
+                self._worker.client.raise_workflow_event(run, name, data=name)
+            except Exception as error:
+                logger.warning("telling run %s of %s: %s", run, name, error)
+
+        threading.Thread(target=tell, name="dapr-runners-tell", daemon=True).start()
 
     # -- operations
 

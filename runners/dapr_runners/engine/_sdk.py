@@ -91,3 +91,10 @@ def registered_names(runtime: sdk.WorkflowRuntime) -> Callable[[str], bool]:
     worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
     registry = worker._registry
     return lambda name: registry.get_orchestrator(name) is not None
+
+
+def resolve_activities(runtime: sdk.WorkflowRuntime, resolve: Callable[[str], Any]) -> None:
+    """Let ``resolve`` give the activity, or None, for names that are not registered."""
+    registry = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]._registry
+    registered: Callable[[str], Any] = registry.get_activity
+    registry.get_activity = lambda name: registered(name) or resolve(name)  # pyright: ignore

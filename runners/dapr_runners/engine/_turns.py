@@ -293,8 +293,14 @@ def _named(name: str) -> Callable[..., None]:
     return workflow
 
 
-def _held_up(custom_status: str | None) -> Json | None:
+def said(custom_status: str | None) -> Json | None:
     """What ``_workflow`` says in the custom status."""
     told = json.loads(custom_status) if custom_status else None
     # The SDK encodes a string once more, or not.
     return json.loads(told) if told and isinstance(told, str) else told or None
+
+
+def _held_up(custom_status: str | None) -> Json | None:
+    """What holds a run up, if something does."""
+    status = said(custom_status)
+    return status if status is not None and "kind" in status else None

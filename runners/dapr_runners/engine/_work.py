@@ -8,14 +8,19 @@ An *item* (activity input, JSON)::
      "lane": "" or "3:<task>/...",                   # the loop it belongs to
      "at": record key of the plan, "n": its number,  # absent for begin of a root lane
      "task": task id, "name": activity name, "of": failed task id,     # fuse, step, begin of a lane
+     "then": name of the commit that follows in the same activity,     # step
      "done": [[task id, record key], ...], "timed_out": bool,          # commit
      "attempt": int, "step": name of the step that is given up,
      "prev": {"at", "task", "name", "attempt", "by": process}}   # fuse after a plan told early
 
 An *outcome* (activity result, JSON), by its ``k``::
 
-    {"k": "plan", "lane", "at", "n", "steps": [{"id", "name", "fuse"?, "loop"?, "of"?}],
+    {"k": "plan", "lane", "at", "n", "steps": [{"id", "name", "fuse"?, "loop"?, "of"?, "wait"?,
+               "then"?: true, "limit"?: seconds it may take}],
      "commit": name, "window"?: int, "timeout"?: seconds,
+     "rolling"?: true: each step is committed as it arrives, while those of earlier plans stay open,
+     "again"?: seconds after which to commit if nothing arrived (of a rolling lane),
+     "past"?: keys of the step records that the plan came after (of a rolling lane; of an end too),
      "by"?: process that tells the plan while its record is on its way to the store}
     {"k": "step", "lane", "n", "id", "at", "stop"?: bool, "more"?: [steps],
      "raised"?: "error" | "interrupt"}
@@ -23,6 +28,12 @@ An *outcome* (activity result, JSON), by its ``k``::
     {"k": "wait", "after": seconds}                 # of a step that was to be given up: not yet
     {"k": "end", "at": record key, "status": str}
     {"k": "none"}: the step was cancelled where it ran, nothing is recorded and nobody waits for it
+
+A step with "then", alone in a rolling lane, is committed by its own activity, as soon as its record
+is there: the activity's result is the plan.
+
+A step with "wait" is no activity: it is settled by the external event named as its record, which
+whoever answers writes before raising the event. The event "wake" commits a rolling lane.
 
 Record keys are relative to the run: ``3`` is superstep 3 of the root lane, ``3:<task>`` the result
 of a step planned there, ``3:<task>/0`` the first record of the lane inside it, ``~2`` a second
@@ -36,6 +47,9 @@ from typing import Any, Protocol, TypeAlias
 from dapr_runners.engine._io import IO
 
 Json: TypeAlias = dict[str, Any]
+
+ANY_NAME = "*"
+"""Among an adapter's activity names: its steps may have any other name too."""
 
 
 @dataclass(slots=True)

@@ -20,8 +20,8 @@ from dapr_runners.engine._hands import Hands
 from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
 from dapr_runners.engine._journal import Journal
 from dapr_runners.engine._metadata import missing_service
-from dapr_runners.engine._sdk import lift_message_limit
-from dapr_runners.engine._work import Json
+from dapr_runners.engine._sdk import lift_message_limit, resolve_activities
+from dapr_runners.engine._work import ANY_NAME, Json
 from dapr_runners.engine._workflow import run_workflow
 from dapr_runners.engine.errors import (
     ActorStoreMissingError,
@@ -54,6 +54,7 @@ class Worker:
         self._names: dict[str, list[str]] = {}
         self._served: dict[str, tuple[Journal, BlockingIO, LoopIO, RelayIO]] = {}
         self._registered: set[str] = set()
+        self._of_any_name: dict[str, Any] = {}
         self._runtime: sdk.WorkflowRuntime | None = None
         self._client: sdk.DaprWorkflowClient | None = None
         self._users = 0
@@ -112,12 +113,17 @@ class Worker:
 
         untyped: Any = runtime
         names = {runner, *(f"{runner}/{name}" for name in (*self._names[runner], "__control__"))}
+        if ANY_NAME in self._names[runner]:
+            self._of_any_name[runner] = _fresh(activity)
         for name in sorted(names - self._registered):
             if name == runner:
                 untyped.register_workflow(workflow, name=name)
             else:
                 untyped.register_activity(_fresh(activity), name=name)
         self._registered |= names
+
+    def _find_activity(self, name: str) -> Any:
+        return self._of_any_name.get(name.rpartition("/")[0])
 
     async def on_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run ``coroutine`` where the steps of runs of mode "async" run."""
@@ -161,6 +167,7 @@ class Worker:
             host, port = _host_port(self.address)
             runtime = sdk.WorkflowRuntime(host=host, port=port, maximum_thread_pool_workers=16)
             lift_message_limit(runtime)
+            resolve_activities(runtime, self._find_activity)
             for runner in self._journals:
                 self._register_with(runtime, runner)
             self._hands = Hands(STEP_THREADS, "dapr-runners-step")
@@ -224,7 +231,7 @@ class Worker:
             if self._users > 0 or self._runtime is None:
                 return
             runtime, self._runtime = self._runtime, None
-            self._served, self._registered = {}, set()
+            self._served, self._registered, self._of_any_name = {}, set(), {}
             hands, self._hands = self._hands, None
             loop, self._loop = self._loop, None
             client = self._idle_client()

@@ -2,8 +2,10 @@
 
 It moves references and small plain values between activities: a *lane* is one loop of a framework
 (a graph, a subgraph inside it), which goes ``begin -> plan -> steps in parallel -> commit -> next
-plan``. A plan with one step that may be fused runs step and commit in one activity. The generator
-never looks at a payload, reads no clock and calls no framework.
+plan``. A plan with one step that may be fused runs step and commit in one activity. A *rolling*
+lane has no barrier: each step that arrives is committed at once, while the others stay open. A step
+may wait for an answer from outside, which holds no worker. The generator never looks at a payload,
+reads no clock and calls no framework.
 
 Activity input (``item``) and result (``outcome``) are JSON, described in ``_work``.
 """
@@ -32,6 +34,8 @@ PASSING = (
 )
 """What an activity may fail with for as long as it takes: the store is away, or the workers are of
 a program that does not have the step."""
+EVENTS = ("answer", "wake")
+"""What may be waited for over continue_as_new: it holds no activity and no timer."""
 TELLING = 2
 """Failures after which the workflow's status says what holds the run up."""
 
@@ -57,6 +61,14 @@ class _Turn:
         self._started = 0
         self._end: Json | None = None
         self._told: Json | None = None
+        self._said = ""
+        self._wakeable = False
+        for lane, state in self._lanes.items():
+            if state.get("rolling"):
+                self._listen(lane)
+                for answer in state["waits"]:
+                    self._await_answer(lane, answer)
+        self._say()
 
     def drive(self) -> Generator[Any, Any, Json]:
         while self._end is None:
@@ -87,7 +99,10 @@ class _Turn:
         todo = len(self._todo)
         if not todo or self._started < (CONTINUE_AFTER if todo == 1 else HOLD_AFTER):
             return False
-        return all(kind == "limit" for _, kind, _ in self._pending.values())
+        return not any(
+            task.is_complete if kind in EVENTS else kind != "limit"
+            for task, kind, _ in self._pending.values()
+        )
 
     # -- starting
 
@@ -95,7 +110,7 @@ class _Turn:
         self._started += 1
         name = f"{self._runner}/{item['name']}"
         self._watch(self._ctx.call_activity(name, input={**self._base, **item}), "activity", item)
-        if (limit := self._base.get("limit")) and (
+        if (limit := item.get("limit") or self._base.get("limit")) and (
             item["op"] in ("fuse", "step") or self._base.get("fast")
         ):
             self._watch(self._timer(limit), "limit", item)
@@ -115,6 +130,8 @@ class _Turn:
             self._todo.append(item)
         elif kind == "lane-limit":
             self._lane_timed_out(item)
+        elif kind in EVENTS or kind == "again":
+            self._rolling_event(kind, item, task)
         elif item.get("ended") is not None:
             pass  # it arrived, or was given up
         elif kind == "limit":
@@ -149,9 +166,17 @@ class _Turn:
 
     def _tell(self, waits_for: Json | None) -> None:
         """Say in the workflow's custom status what holds the run up."""
-        if waits_for != self._told:
-            self._told = waits_for
-            self._ctx.set_custom_status("" if waits_for is None else json.dumps(waits_for))
+        self._told = waits_for
+        self._say()
+
+    def _say(self) -> None:
+        said = dict(self._told or {})
+        if asks := [answer for state in self._lanes.values() for answer in state.get("waits", ())]:
+            said["asks"] = asks
+        text = json.dumps(said) if said else ""
+        if text != self._said:
+            self._said = text
+            self._ctx.set_custom_status(text)
 
     def _delay(self, seconds: float, item: Json) -> None:
         self._watch(self._timer(seconds), "delay", item)
@@ -166,6 +191,8 @@ class _Turn:
             case "plan":
                 pass  # the lane around it went on without it
             case "step":
+                if "then" in item:  # it was given up, and its activity with it
+                    self._lanes[item["lane"]]["busy"] = False
                 self._settled(outcome)
             case "none":
                 pass  # its superstep went on without it
@@ -183,10 +210,13 @@ class _Turn:
             "done": [],
             "window": plan.get("window"),
         }
+        if plan.get("rolling"):
+            self._roll(state, self._lanes.get(lane), item)
         self._lanes[lane] = state
         steps: list[Json] = plan["steps"]
         if len(steps) == 1 and steps[0].get("fuse"):
             state["queue"] = []
+            state["busy"] = True
             fuse = {"op": "fuse", "lane": lane, **_at(state), **_step(steps[0])}
             if "by" in plan:
                 fuse["prev"] = {**_place(item), "by": plan["by"]}
@@ -195,6 +225,8 @@ class _Turn:
         if timeout := plan.get("timeout"):
             self._watch(self._timer(timeout), "lane-limit", {"lane": lane, "n": plan["n"]})
         self._open_steps(lane, state)
+        if state.get("rolling"):
+            self._rolled(lane, state, plan)
 
     def _is_wanted(self, item: Json) -> bool:
         """Whether the lane of ``item`` still is where it was when ``item`` was planned: it may have
@@ -203,6 +235,8 @@ class _Turn:
         if item["op"] == "begin":
             return self._alive(lane)
         state = self._lanes.get(lane)
+        if state is not None and state.get("rolling") and item["op"] == "step":
+            return item["task"] in state["open"]
         if state is None or state["n"] != item["n"] or not self._alive(lane):
             return False
         return item["op"] != "step" or item["task"] in state["open"]
@@ -224,17 +258,27 @@ class _Turn:
         while state["queue"] and len(state["open"]) < window:
             step = state["queue"].pop(0)
             state["open"].append(step["id"])
-            if step.get("loop"):
+            if step.get("wait"):
+                state["waits"].append(f"{lane}{state['n']}:{step['id']}")
+                self._await_answer(lane, state["waits"][-1])
+            elif step.get("loop"):
                 inner = f"{lane}{state['n']}:{step['id']}/"
                 self._todo.append(
                     {"op": "begin", "lane": inner, "up": lane, **_at(state), **_step(step)}
                 )
             else:
-                self._todo.append({"op": "step", "lane": lane, **_at(state), **_step(step)})
+                item = {"op": "step", "lane": lane, **_at(state), **_step(step)}
+                if step.get("then"):
+                    item["then"] = state["commit"]
+                    state["busy"] = True
+                self._todo.append(item)
 
     def _settled(self, outcome: Json) -> None:
         lane = outcome["lane"]
         state = self._lanes.get(lane)
+        if state is not None and state.get("rolling"):
+            self._settled_rolling(lane, state, outcome)
+            return
         if state is None or outcome["n"] != state["n"] or outcome["id"] not in state["open"]:
             return  # its lane went on without it
         self._lanes.pop(f"{lane}{state['n']}:{outcome['id']}/", None)
@@ -252,6 +296,66 @@ class _Turn:
         if state is not None and state["n"] == item["n"] and state["open"]:
             self._commit(item["lane"], state, timed_out=True)
 
+    # -- rolling lanes
+
+    def _roll(self, state: Json, before: Json | None, item: Json) -> None:
+        """Let the next plan of a rolling lane take over what is still open."""
+        state.update({"rolling": True, "busy": False, "waits": []})
+        if before is not None:
+            for part in ("open", "done", "waits"):
+                state[part] = before[part]
+            if "then" in item:
+                state["open"].remove(item["task"])
+
+    def _rolled(self, lane: str, state: Json, plan: Json) -> None:
+        if again := plan.get("again"):
+            self._watch(self._timer(again), "again", {"lane": lane, "n": plan["n"]})
+        self._listen(lane)
+        self._say()
+        if state["done"] or state.get("woken"):
+            self._advance(lane, state)
+
+    def _settled_rolling(self, lane: str, state: Json, outcome: Json) -> None:
+        if outcome["id"] not in state["open"]:
+            return
+        state["open"].remove(outcome["id"])
+        state["done"].append([outcome["id"], outcome["at"]])
+        if not state["busy"]:
+            self._advance(lane, state)
+
+    def _advance(self, lane: str, state: Json) -> None:
+        item = {"op": "commit", "lane": lane, "name": state["commit"], "done": state["done"]}
+        self._todo.append({**item, **_at(state)})
+        state["busy"], state["done"] = True, []
+
+    def _listen(self, lane: str) -> None:
+        """The process that holds a lane may find more steps after it told its plan."""
+        if not self._wakeable:
+            self._wakeable = True
+            self._watch(self._ctx.wait_for_external_event("wake"), "wake", {"lane": lane})
+
+    def _await_answer(self, lane: str, at: str) -> None:
+        self._watch(self._ctx.wait_for_external_event(at), "answer", {"lane": lane, "at": at})
+
+    def _rolling_event(self, kind: str, item: Json, task: Any) -> None:
+        lane: str = item["lane"]
+        state = self._lanes[lane]
+        if kind == "answer":
+            at: str = item["at"]
+            if at in state["waits"]:
+                state["waits"].remove(at)
+                self._say()
+            # What was answered is recorded under this key: the event only says that it is.
+            self._settled_rolling(lane, state, {"id": at.rpartition(":")[2], "at": at})
+            return
+        if kind == "wake":
+            self._wakeable = False
+            self._listen(lane)
+        if state["busy"]:
+            state["woken"] = True
+        elif kind == "wake" or item["n"] == state["n"]:
+            self._advance(lane, state)
+
     def _commit(self, lane: str, state: Json, timed_out: bool = False) -> None:
         for inner in [path for path in self._lanes if path != lane and path.startswith(lane)]:
             del self._lanes[inner]
@@ -268,8 +372,9 @@ def _at(state: Json) -> Json:
 
 def _step(step: Json) -> Json:
     kept = {"task": step["id"], "name": step["name"]}
-    if "of" in step:
-        kept["of"] = step["of"]
+    for optional in ("of", "limit"):
+        if optional in step:
+            kept[optional] = step[optional]
     return kept
 
 

@@ -32,11 +32,17 @@ class Cluster:
             "is_async": is_async,
             "points": points,
             "options": options,
+            "program": "program",
             "name": "acceptance",
             "address": self.sidecar.address,
             "effects": self.effects.path,
             "case": self.effects.case,
         }
+
+    def use_crew(self, factory: str, **options: Any) -> None:
+        """What the processes run: ``factory`` is ``module:function``, called with the outside."""
+        self.use(factory, **options)
+        self._settings["program"] = "crew_program"
 
     def worker(self, **other: Any) -> WorkerProcess:
         """A process that works on runs."""
@@ -66,7 +72,7 @@ class Cluster:
     def _start(self, role: str, other: dict[str, Any]) -> WorkerProcess:
         log = self._directory / f"process-{len(self._processes)}.log"
         settings = {**self._settings, **other, "role": role}
-        process = WorkerProcess("harness.program:Program", settings, log)
+        process = WorkerProcess(f"harness.{settings['program']}:Program", settings, log)
         self._processes.append(process)
         return process.ready()
 

@@ -1,0 +1,135 @@
+"""The events of ``run_async``: plain dicts, in order, each with an ``id`` that is stable over
+reconnects, the ``workflow_id``, and ``replayed``: whether it was recorded before this call attached
+to the run.
+
+==========================  =====================================================================
+``workflow_started``        ``session_id``, ``name``; ``agent_role`` of a runner for an agent
+``step_planned``            ``step`` (key), ``kind`` ("llm", "tool", ...), ``name``; for a tool its
+                            ``arguments``
+``step_completed``,         ``step``, ``kind``, ``name``, ``attempt``, ``seconds``; with ``error``
+``step_failed``             (``message``, ``error_type``) for one that raised
+``step_retry``              ``step``, ``kind``, ``name``, ``after`` (seconds), ``attempt`` (next)
+``human_input_required``    ``key`` (for answer()), ``prompt``, and what is known of the question
+``human_input_received``    ``key``
+``workflow_completed``      ``output`` (CrewAI's result object), ``final_response`` (its text),
+                            ``iterations`` (LLM calls), ``status`` ("completed")
+``workflow_failed``         ``error``: ``message``, ``error_type``, ``stack_trace``; ``exception``
+==========================  =====================================================================
+"""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from dapr_runners.crewai._history import outcome_in, told_by
+from dapr_runners.crewai._outcomes import Known
+from dapr_runners.crewai._types import Types
+from dapr_runners.engine import Chunk, Claim, Record
+from dapr_runners.state import describe_traceback
+
+Event = dict[str, Any]
+
+
+async def run_events(
+    follow: Callable[[Callable[[], None]], AsyncIterator[Chunk | Record]],
+    types: Callable[[], Types],
+    claim: Claim,
+    about: Event,
+) -> AsyncIterator[Event]:
+    """The events of one run. ``follow`` reads its log, and says when it has caught up with it."""
+    run = claim.run
+    common: Event = {"workflow_id": run, "replayed": not claim.started}
+    yield {
+        "type": "workflow_started",
+        "id": f"{run}/started",
+        **common,
+        "session_id": claim.thread,
+        **about,
+    }
+    story = _Story(types)
+    async for record in follow(lambda: common.update(replayed=False)):
+        if isinstance(record, Record):
+            for number, found in enumerate(story.of_record(record)):
+                yield {"id": f"{run}/{record.key}/{number}", **common, **found}
+
+
+class _Story:
+    """What was planned, to tell of what came of it."""
+
+    def __init__(self, types: Callable[[], Types]) -> None:
+        self._types = types
+        self._planned: dict[str, Event] = {}
+        self._calls = 0
+
+    def of_record(self, record: Record) -> list[Event]:
+        outcome = record.outcome
+        match outcome["k"]:
+            case "plan":
+                return [*self._known(record), *self._plan(record)]
+            case "step":
+                return [self._settled(outcome_in(record), record.attempt)]
+            case "retry":
+                again = {"after": outcome["after"], "attempt": outcome["attempt"]}
+                return [{"type": "step_retry", **self._step(outcome["id"]), **again}]
+            case _:
+                return [*self._known(record), self._end(record)]
+
+    def _step(self, key: str) -> Event:
+        kind = key.partition("!")[2].partition(".")[0]
+        return self._planned.get(key, {"step": key, "kind": kind, "name": kind})
+
+    def _known(self, record: Record) -> list[Event]:
+        """What a plan has the outcome of: an LLM call that was performed to get there."""
+        told = [one for one in told_by(record) if one.outcome is not None]
+        calls = [one for one in told if self._step(one.key)["kind"] == "llm"]
+        return [self._settled(one, record.attempt) for one in calls]
+
+    def _plan(self, record: Record) -> list[Event]:
+        asked: Event = self._types().codec.decode(record.body["asked"], record.key)
+        events: list[Event] = []
+        for step in record.outcome["steps"]:
+            key = step["id"]
+            about = self._step(key) | {"name": step["name"]}
+            self._planned[key] = about
+            if step.get("wait"):
+                at = f"{record.key}:{key}"
+                events.append({"type": "human_input_required", "key": at, **asked[key]})
+            else:
+                arguments = {k: v for k, v in asked[key].items() if k == "arguments"}
+                events.append({"type": "step_planned", **about, **arguments})
+        return events
+
+    def _settled(self, known: Known, attempt: int) -> Event:
+        about, outcome = self._step(known.key), known.outcome
+        assert outcome is not None
+        if about["kind"] == "human":
+            return {"type": "human_input_received", "step": known.key}
+        self._calls += about["kind"] == "llm"
+        event = {"type": "step_completed", **about, "attempt": attempt, "seconds": outcome.took}
+        if outcome.kind != "value":
+            error: Any = self._types().codec.decode(outcome.data, known.key)
+            event |= {"type": "step_failed", "error": _described(error)}
+        return event
+
+    def _end(self, record: Record) -> Event:
+        codec = self._types().codec
+        if (data := record.body.get("error")) is not None:
+            error: Any = codec.decode(data, record.key)
+            stack = {"stack_trace": describe_traceback(error)}
+            return {
+                "type": "workflow_failed",
+                "status": "failed",
+                "error": {**_described(error), **stack},
+                "exception": error,
+            }
+        output: Any = codec.decode(record.body["result"], record.key)
+        return {
+            "type": "workflow_completed",
+            "status": record.outcome["status"],
+            "output": output,
+            "final_response": getattr(output, "raw", output),
+            "iterations": self._calls,
+        }
+
+
+def _described(error: BaseException) -> Event:
+    return {"message": str(error), "error_type": type(error).__name__}

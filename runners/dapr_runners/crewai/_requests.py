@@ -1,0 +1,129 @@
+"""What a step asks for, in a form that can be compared with what was recorded.
+
+A request is a head and parts (the messages of an LLM call). Requests of one strand mostly go on
+from each other, so a record holds only what is new, and unchanged messages are not digested again.
+"""
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+_UNSTABLE = ("id", "tool_call_id", "call_id")
+"""Keys left out: some providers' classes make them anew in each process."""
+
+
+_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
+"""Where an object lies in memory: some prompts of CrewAI's hold the repr of a tool."""
+
+
+@dataclass(slots=True)
+class _Part:
+    source: Any
+    text: str
+    chain: bytes
+
+
+@dataclass(slots=True)
+class Request:
+    """What a step asks for."""
+
+    head: str
+    parts: list[_Part] = field(default_factory=list[_Part])
+
+    @property
+    def digest(self) -> str:
+        last = self.parts[-1].chain if self.parts else b""
+        return hashlib.blake2b(self.head.encode() + b"\0" + last, digest_size=12).hexdigest()
+
+    def after(self, before: "Request | None") -> dict[str, Any]:
+        """What is new in it."""
+        old = [] if before is None else before.parts
+        kept = 0
+        while kept < min(len(old), len(self.parts)) and old[kept].chain == self.parts[kept].chain:
+            kept += 1
+        return {
+            "head": self.head,
+            "kept": kept,
+            "parts": [part.text for part in self.parts[kept:]],
+        }
+
+    def difference(self, recorded: Mapping[str, Any], before: "Request | None") -> str:
+        """How this differs from a ``recorded`` request, which came after ``before``."""
+        old = [] if before is None else [part.text for part in before.parts]
+        then = [recorded["head"], *old[: recorded["kept"]], *recorded["parts"]]
+        now = [self.head, *(part.text for part in self.parts)]
+        return "\n".join(
+            difflib.unified_diff(_lines(then), _lines(now), "recorded", "now", n=1, lineterm="")
+        )
+
+
+def request(head: Any, messages: Sequence[Any], before: Request | None = None) -> Request:
+    """The request with ``head`` and ``messages``; ``before`` is the last one of its strand."""
+    old = [] if before is None else before.parts
+    parts: list[_Part] = []
+    chain = b""
+    for number, message in enumerate(messages):
+        source = _source(message)
+        if number < len(old) and len(parts) == number and _same(old[number].source, source):
+            known = old[number]
+            if number == 0 or parts[number - 1].chain == old[number - 1].chain:
+                parts.append(known)
+                chain = known.chain
+                continue
+        text = canonical(message)
+        chain = hashlib.blake2b(chain + text.encode("utf-8", "surrogatepass")).digest()
+        parts.append(_Part(source, text, chain))
+    return Request(canonical(head), parts)
+
+
+def _source(message: Any) -> Any:
+    if not isinstance(message, dict):
+        return (message,)
+    plain = cast(dict[str, Any], message)
+    return (plain.get("role"), plain.get("content"), plain.get("tool_calls"), plain.get("name"))
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether nothing can have changed: only what is immutable, and the same object."""
+    return len(old) == len(new) and all(
+        a is b and (a is None or isinstance(a, str)) for a, b in zip(old, new, strict=True)
+    )
+
+
+def canonical(value: Any) -> str:
+    """``value`` as JSON in which equal values read equal, in every process."""
+    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return _ADDRESS.sub(" at 0x", value) if " at 0x" in value else value
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        items = cast(Mapping[Any, Any], value).items()
+        return {str(k): _plain(v) for k, v in items if k not in _UNSTABLE}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in cast(Iterable[Any], value)]
+    if isinstance(value, (set, frozenset)):
+        return sorted(canonical(item) for item in cast(Iterable[Any], value))
+    if isinstance(value, bytes):
+        return hashlib.blake2b(value, digest_size=12).hexdigest()
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    dump = getattr(value, "model_dump", None)
+    if dump is not None:
+        fields = cast(dict[str, Any], vars(value))
+        return {"": type(value).__qualname__, **_plain(fields)}
+    return f"<{type(value).__module__}.{type(value).__qualname__}>"
+
+
+def _lines(texts: Iterable[str]) -> list[str]:
+    lines: list[str] = []
+    for text in texts:
+        lines.extend(json.dumps(json.loads(text), indent=1, ensure_ascii=False).splitlines())
+    return lines

@@ -1,0 +1,443 @@
+"""The runners for CrewAI: of an agent, of a crew, of a flow."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dapr_runners.crewai import _private as crew
+from dapr_runners.crewai._adapter import CrewAdapter
+from dapr_runners.crewai._driver import is_wait
+from dapr_runners.crewai._events import run_events
+from dapr_runners.crewai._outcomes import Known, Outcome
+from dapr_runners.crewai._programs import Program
+from dapr_runners.crewai._retry import ToolRetry
+from dapr_runners.crewai._tasks import freeze_task
+from dapr_runners.crewai._types import Types
+from dapr_runners.crewai.errors import (
+    AlreadyAnsweredError,
+    QuestionNotFoundError,
+    UnsupportedCrewError,
+)
+from dapr_runners.engine import (
+    IO,
+    Bus,
+    Chunk,
+    Claim,
+    MultitaskStrategy,
+    Record,
+    Runner,
+    RunNotEndedError,
+    Worker,
+    digest,
+    iterate_in_thread,
+    record_key,
+    run_in_thread,
+)
+from dapr_runners.state import StateStore
+
+_LAST_EVENTS = ("workflow_completed", "workflow_failed")
+
+
+@dataclass(frozen=True, slots=True)
+class PendingQuestion:
+    """A question that a run waits with: ``key`` is for answer(), ``about`` says where it came up
+    (``crew``, ``task``, ``flow``, ``metadata``, as far as known)."""
+
+    key: str
+    prompt: str
+    about: dict[str, Any]
+
+
+class _CrewAIRunner(Runner):
+    """What the runners of CrewAI have in common.
+
+    ``name`` names the workflow and is part of every record: keep it over restarts. ``host`` and
+    ``port`` are the sidecar's gRPC endpoint (default: as the Dapr SDK finds it), ``store_name`` its
+    state store component. ``retry`` tries failed tools again. ``step_timeout`` (seconds) gives up a
+    tool or an LLM call; ``max_attempts``: one that takes its worker down so often fails its run.
+    ``on_mismatch``: what becomes of a run whose program asks for something else than is recorded:
+    it fails ("raise"), or takes what is recorded and logs that ("accept"). ``allow_types`` are
+    classes the codec may rebuild beyond those of the crew's tasks, tools and modules, and codec
+    extensions. ``multitask_strategy``: what a call does while its session has an active run with
+    other inputs.
+    """
+
+    framework = "crewai"
+    _kinds: tuple[Any, ...] = ()
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        name: str,
+        max_iterations: int | None = None,
+        host: str | None = None,
+        port: str | int | None = None,
+        store: StateStore | None = None,
+        store_name: str = "statestore",
+        retry: ToolRetry | None = None,
+        step_timeout: float | None = None,
+        max_attempts: int = 3,
+        on_mismatch: Literal["raise", "accept"] = "raise",
+        multitask_strategy: MultitaskStrategy = "reject",
+        allow_types: Iterable[Any] = (),
+        worker: Worker | None = None,
+    ) -> None:
+        if on_mismatch not in ("raise", "accept"):
+            raise ValueError('on_mismatch must be "raise" or "accept"')
+        address = f"{host or '127.0.0.1'}:{port}" if port else None
+        if worker is None and address is not None:
+            from dapr_runners.engine import process_worker
+
+            worker = process_worker(address)
+        self._program = Program(name, source, max_iterations=max_iterations)
+        if self._program.is_ready and not isinstance(source, self._kinds):
+            raise UnsupportedCrewError(
+                runner=name,
+                reason=f"it is a {type(source).__name__}",
+                remedy="There are runners for an Agent, a Crew and a Flow: take the one for it.",
+            )
+        self._types = Types(allow_types, self._program.modules)
+        retry_after = _never if retry is None else retry.pause
+        bus = Bus()
+        adapter = CrewAdapter(
+            name,
+            self._program,
+            self._types,
+            wake=lambda run: self._raise_event(run, "wake"),
+            accepts_mismatch=on_mismatch == "accept",
+            retry_after=retry_after,
+        )
+        self._driven = adapter
+        super().__init__(
+            name=name,
+            adapter=adapter,
+            codec=self._types.codec,
+            store=store or StateStore(store_name, address=address),
+            bus=bus,
+            worker=worker,
+            step_timeout=step_timeout,
+            max_attempts=max_attempts,
+            multitask_strategy=multitask_strategy,
+        )
+
+    # -- running
+
+    def kickoff(
+        self,
+        inputs: Any = None,
+        *,
+        session_id: str | None = None,
+        run_id: str | None = None,
+        multitask_strategy: MultitaskStrategy | None = None,
+    ) -> Any:
+        """CrewAI's ``kickoff(inputs)`` as a durable run, with its result and exceptions.
+
+        A call on a session with an active run of the same inputs attaches to it; one whose result
+        no caller has received is delivered, not repeated. ``run_id`` names exactly one run.
+        """
+        io = self._blocking()
+        claim = run_in_thread(
+            self._claim(io, "kickoff", inputs, None, session_id, run_id, multitask_strategy)
+        )
+        return self._wait(io, claim)
+
+    async def akickoff(
+        self,
+        inputs: Any = None,
+        *,
+        session_id: str | None = None,
+        run_id: str | None = None,
+        multitask_strategy: MultitaskStrategy | None = None,
+    ) -> Any:
+        """CrewAI's ``akickoff(inputs)`` as a durable run. See :meth:`kickoff`."""
+        io = self._looping()
+        claim = await self._claim(
+            io, "akickoff", inputs, None, session_id, run_id, multitask_strategy
+        )
+        return await self._await(io, claim)
+
+    def kickoff_for_each(
+        self, inputs: Sequence[Any], *, session_id: str | None = None
+    ) -> list[Any]:
+        """The results of a durable run for each of ``inputs``, one after the other. The runs of a
+        session are those of the sessions ``{session_id}/0``, ``{session_id}/1``, ..."""
+        sessions = _sessions(session_id, len(inputs))
+        return [
+            self.kickoff(one, session_id=session)
+            for one, session in zip(inputs, sessions, strict=True)
+        ]
+
+    async def akickoff_for_each(
+        self, inputs: Sequence[Any], *, session_id: str | None = None
+    ) -> list[Any]:
+        """Twin of :meth:`kickoff_for_each`, all at once."""
+        sessions = _sessions(session_id, len(inputs))
+        return await asyncio.gather(
+            *(
+                self.akickoff(one, session_id=session)
+                for one, session in zip(inputs, sessions, strict=True)
+            )
+        )
+
+    async def _events(
+        self,
+        inputs: Any,
+        task: Any,
+        session_id: str | None,
+        run_id: str | None,
+        strategy: MultitaskStrategy | None,
+    ) -> AsyncIterator[dict[str, Any]]:
+        io = self._looping()
+        claim = await self._claim(io, "kickoff", inputs, task, session_id, run_id, strategy)
+
+        def follow(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
+            return self._follow(io, claim.run, caught_up)
+
+        about: dict[str, Any] = {"name": self.name, **self._about()}
+        log = run_events(follow, lambda: self._driven.types_of(claim.run), claim, about)
+        async for event in log:
+            if event["type"] in _LAST_EVENTS:
+                await self._delivered(io, claim)
+            yield event
+
+    def _about(self) -> dict[str, Any]:
+        return {}
+
+    async def _claim(
+        self,
+        io: IO,
+        how: str,
+        inputs: Any,
+        task: Any,
+        session_id: str | None,
+        run_id: str | None,
+        strategy: MultitaskStrategy | None,
+    ) -> Claim:
+        self._require_started()
+        if task is not None:
+            models = (task.output_pydantic, task.output_json, task.response_model)
+            self._types.learn(*(model for model in models if model is not None))
+            task = freeze_task(task, self.name, self._types.codec)
+        packed = self._types.codec.encode(inputs, "inputs")
+        return await self._open(
+            io,
+            thread=session_id,
+            fingerprint=digest(how, packed.hex(), (task or b"").hex()),
+            spec={"how": how, "inputs": packed, "task": task},
+            mode="sync",
+            wanted=run_id,
+            strategy=strategy,
+            before_schedule=lambda _run: None,
+        )
+
+    # -- results
+
+    def result(self, session_id: str | None = None, *, run_id: str | None = None) -> Any:
+        """The result of a run, by its id or as the newest of a session. Raises what it failed with,
+        and :class:`RunNotEndedError` while it goes on."""
+        run = self._resolve(run_id, session_id)
+        end = run_in_thread(self._recorded_end(self._blocking(), run))
+        if end is None:
+            raise RunNotEndedError(run_id=run)
+        return self._result_in(run, end)
+
+    def resume(self, session_id: str | None = None, *, run_id: str | None = None) -> Any:
+        """The result of a run that was started before, waited for. What a dead process left behind
+        goes on wherever a runner of this name has started."""
+        self._require_started()
+        return self._wait(
+            self._blocking(), Claim(self._resolve(run_id, session_id), session_id, False)
+        )
+
+    async def aresume(self, session_id: str | None = None, *, run_id: str | None = None) -> Any:
+        """Twin of :meth:`resume`."""
+        self._require_started()
+        run = await asyncio.to_thread(self._resolve, run_id, session_id)
+        return await self._await(self._looping(), Claim(run, session_id, False))
+
+    async def _recorded_end(self, io: IO, run: str) -> Record | None:
+        end = await self._end_of(io, run)
+        if end is None:
+            await self._spec_of(io, run)  # raises when there is no such run
+        return end
+
+    def _wait(self, io: IO, claim: Claim) -> Any:
+        if not claim.started:
+            run_in_thread(self._remind(io, claim.run))
+        end: Record | None = None
+        for event in iterate_in_thread(self._follow(io, claim.run)):
+            if isinstance(event, Record) and event.outcome["k"] == "end":
+                end = event
+        assert end is not None
+        run_in_thread(self._delivered(io, claim))
+        return self._result_in(claim.run, end)
+
+    async def _await(self, io: IO, claim: Claim) -> Any:
+        if not claim.started:
+            await self._remind(io, claim.run)
+        end: Record | None = None
+        async for event in self._follow(io, claim.run):
+            if isinstance(event, Record) and event.outcome["k"] == "end":
+                end = event
+        assert end is not None
+        await self._delivered(io, claim)
+        return self._result_in(claim.run, end)
+
+    def _result_in(self, run: str, end: Record) -> Any:
+        codec = self._driven.types_of(run).codec
+        if (data := end.body.get("error")) is not None:
+            raise codec.decode(data, f"the error of {end.key}")
+        return codec.decode(end.body["result"], f"the result of {end.key}")
+
+    # -- questions
+
+    def pending(
+        self, session_id: str | None = None, *, run_id: str | None = None
+    ) -> list[PendingQuestion]:
+        """The questions that a run waits with, oldest first."""
+        run = self._resolve(run_id, session_id)
+        return run_in_thread(self._questions(self._blocking(), run))
+
+    def answer(
+        self,
+        session_id: str | None,
+        key: str,
+        value: Any,
+        *,
+        run_id: str | None = None,
+    ) -> None:
+        """Answer the question ``key`` (of :meth:`pending`) with ``value``, a text. It counts once:
+        the same answer again changes nothing, another raises :class:`AlreadyAnsweredError`."""
+        self._require_started()
+        run = self._resolve(run_id, session_id)
+        run_in_thread(self._give_answer(self._blocking(), run, key, value))
+
+    async def _give_answer(self, io: IO, run: str, key: str, value: Any) -> None:
+        plan, _, id = key.partition(":")
+        if not plan.isdigit() or not is_wait(id) or key not in await self._all_asked(io, run, plan):
+            raise QuestionNotFoundError(run_id=run, key=key)
+        data = self._types.codec.encode(value, "the answer")
+        body = {"known": Known(id, outcome=Outcome("value", data)).pack()}
+        if await self._answer(io, run, key, id, body):
+            return
+        stored = await io.get(record_key(run, key))
+        first = None if stored is None else self._journal.decode(key, stored, key)
+        if first is not None and first.body["known"]["outcome"]["value"] != data:
+            raise AlreadyAnsweredError(run_id=run, key=key)
+
+    async def _all_asked(self, io: IO, run: str, plan: str) -> dict[str, dict[str, Any]]:
+        """The questions that a plan tells of, by key."""
+        stored = await io.get(record_key(run, plan))
+        if stored is None:
+            return {}
+        record = self._journal.decode(plan, stored, record_key(run, plan))
+        if record.outcome["k"] != "plan":
+            return {}
+        asked = self._types.codec.decode(record.body["asked"], plan)
+        return {f"{plan}:{id}": about for id, about in asked.items() if is_wait(id)}
+
+    async def _questions(self, io: IO, run: str) -> list[PendingQuestion]:
+        await self._spec_of(io, run)
+        if await self._end_of(io, run) is not None:
+            return []
+        open_keys = await self._open_questions(io, run)
+        found: list[PendingQuestion] = []
+        for plan in dict.fromkeys(key.partition(":")[0] for key in open_keys):
+            for key, about in (await self._all_asked(io, run, plan)).items():
+                if key in open_keys and await io.get(record_key(run, key)) is None:
+                    shown = {k: v for k, v in about.items() if k != "prompt"}
+                    found.append(PendingQuestion(key, about["prompt"], shown))
+        return found
+
+
+def _sessions(session_id: str | None, count: int) -> list[str | None]:
+    return [None if session_id is None else f"{session_id}/{number}" for number in range(count)]
+
+
+def _never(_tool: str, _error: BaseException, _attempt: int) -> float | None:
+    return None
+
+
+class _InputsRunner(_CrewAIRunner):
+    async def run_async(
+        self,
+        inputs: Any = None,
+        *,
+        session_id: str | None = None,
+        workflow_id: str | None = None,
+        run_id: str | None = None,
+        multitask_strategy: MultitaskStrategy | None = None,
+        poll_interval: float | None = None,
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Run to the end, yielding events (dicts with ``type``; see ``_events``). ``run_id`` (or
+        ``workflow_id``) names exactly one run for ever. ``poll_interval`` is accepted and not
+        needed."""
+        async for event in self._events(
+            inputs, None, session_id, workflow_id or run_id, multitask_strategy
+        ):
+            yield event
+
+
+class DaprWorkflowCrewRunner(_InputsRunner):
+    """Runs a crew, unmodified, on Dapr Workflow: every LLM call, tool call and question to a person
+    is recorded, and nothing recorded is repeated when a process dies.
+
+    ``crew_or_factory``: a function that builds the crew of its inputs (best: it is called wherever
+    a run goes on), or a ready crew, of which copies are run. A flow is taken too.
+    """
+
+    _kinds = (crew.Crew, crew.Flow)
+
+    def __init__(self, crew_or_factory: Any, *, name: str, **options: Any) -> None:
+        super().__init__(crew_or_factory, name=name, **options)
+
+
+class DaprWorkflowFlowRunner(_InputsRunner):
+    """Runs a flow, unmodified, on Dapr Workflow. ``flow_or_factory``: the class of the flow, a
+    function that builds one, or a ready flow whose class builds the same without arguments."""
+
+    _kinds = (crew.Flow,)
+
+    def __init__(self, flow_or_factory: Any, *, name: str, **options: Any) -> None:
+        super().__init__(flow_or_factory, name=name, **options)
+
+
+class DaprWorkflowAgentRunner(_CrewAIRunner):
+    """Runs one agent, unmodified, on Dapr Workflow. ``agent``: it, or a function that builds it;
+    ``max_iterations`` is its ``max_iter``. ``kickoff`` takes what ``Agent.kickoff`` does (a text or
+    messages) and gives a LiteAgentOutput; with ``task`` it gives the CrewOutput of that task."""
+
+    _kinds = (crew.BaseAgent,)
+
+    def __init__(
+        self, agent: Any, *, name: str, max_iterations: int | None = None, **options: Any
+    ) -> None:
+        super().__init__(agent, name=name, max_iterations=max_iterations, **options)
+        self.agent = agent
+
+    def _about(self) -> dict[str, Any]:
+        return {"agent_role": getattr(self.agent, "role", None)}
+
+    async def run_async(
+        self,
+        task: Any = None,
+        *,
+        session_id: str | None = None,
+        workflow_id: str | None = None,
+        run_id: str | None = None,
+        multitask_strategy: MultitaskStrategy | None = None,
+        poll_interval: float | None = None,
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Run ``task`` (a Task, a text or messages) to its end, yielding events (dicts with
+        ``type``; see ``_events``)."""
+        of_crew = task if isinstance(task, crew.Task) else None
+        async for event in self._events(
+            None if of_crew is not None else task,
+            of_crew,
+            session_id,
+            workflow_id or run_id,
+            multitask_strategy,
+        ):
+            yield event

@@ -1,0 +1,67 @@
+"""A worker, or a caller, on a CrewAI runner."""
+
+import importlib
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from dapr_runners.crewai import DaprWorkflowCrewRunner
+from dapr_runners.engine import Worker
+from dapr_runners.state import StateStore
+from harness.effects import Outside
+
+
+class Program:
+    """What ``settings`` say: ``graph`` is ``module:function``, called with the outside, and gives a
+    factory; ``role`` is ``worker`` (which may call, too) or ``caller``; ``options`` are the
+    runner's."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        module, _, name = settings["graph"].partition(":")
+        outside = Outside(settings["effects"], settings["case"])
+        self.runner = DaprWorkflowCrewRunner(
+            getattr(importlib.import_module(module), name)(outside),
+            name=settings["name"],
+            store=StateStore(address=settings["address"]),
+            worker=Worker(settings["address"]),
+            **settings["options"],
+        )
+        self._threads = ThreadPoolExecutor(4)
+        self._begun: dict[str, Future[Any]] = {}
+        if settings["role"] == "worker":
+            self.runner.start()
+        else:
+            self.runner.connect()
+
+    def call(self, session: str, inputs: Any = None) -> Any:
+        """``kickoff``: what the result says."""
+        return _told(self.runner.kickoff(inputs, session_id=session))
+
+    def resume(self, session: str) -> Any:
+        """``resume``: what the result says."""
+        return _told(self.runner.resume(session))
+
+    def begin(self, session: str, inputs: Any = None) -> None:
+        """:meth:`call`, in the background."""
+        self._begun[session] = self._threads.submit(self.call, session, inputs)
+
+    def result(self, session: str, seconds: float = 60) -> Any:
+        """What :meth:`begin` led to."""
+        return self._begun[session].result(seconds)
+
+    def pending(self, session: str) -> list[str]:
+        """Keys of the open questions."""
+        return [question.key for question in self.runner.pending(session)]
+
+    def answer(self, session: str, key: str, value: str) -> None:
+        """Answer a question."""
+        self.runner.answer(session, key, value)
+
+
+def _told(result: Any) -> Any:
+    if not hasattr(result, "tasks_output"):
+        return result
+    return {
+        "raw": result.raw,
+        "tasks": [task.raw for task in result.tasks_output],
+        "tokens": result.token_usage.model_dump(),
+    }

@@ -1,0 +1,143 @@
+"""A program that is driven again over what is recorded: by another process, or another program."""
+
+import logging
+from typing import Any
+
+import pytest
+from crew_helpers import Background, make_agent, make_crew, questions
+from crewai import Crew, Flow
+from crewai.events import crewai_event_bus
+from crewai.events.types.llm_events import LLMCallCompletedEvent
+from crewai.events.types.task_events import TaskCompletedEvent, TaskStartedEvent
+from crewai.events.types.tool_usage_events import ToolUsageFinishedEvent
+from crewai.flow.flow import listen, start
+from scripted import ScriptedLLM, searching
+
+from dapr_runners.crewai import (
+    DaprWorkflowCrewRunner,
+    DaprWorkflowFlowRunner,
+    StepMismatchError,
+)
+
+
+def _asking(description: str = "d", **options: Any) -> Crew:
+    return make_crew(
+        make_agent(searching(count=2)), description=description, human_input=True, **options
+    )
+
+
+def test_a_changed_prompt_is_found_out(make: Any) -> None:
+    first = make(DaprWorkflowCrewRunner, lambda inputs: _asking("say hello"), name="changes")
+    Background(first)
+    questions(first)
+    first.shutdown()
+    second = make(DaprWorkflowCrewRunner, lambda inputs: _asking("say goodbye"), name="changes")
+    second.answer("s", second.pending("s")[0].key, "")
+    with pytest.raises(StepMismatchError) as raised:
+        second.resume("s")
+    assert raised.value.step == "llm"
+    removed, added = (
+        next(line for line in raised.value.diff.splitlines() if line.startswith(sign + " "))
+        for sign in ("-", "+")
+    )
+    assert "say hello" in removed
+    assert "say goodbye" in added
+
+
+def test_a_changed_prompt_is_accepted_if_one_says_so(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = make(DaprWorkflowCrewRunner, lambda inputs: _asking("say hello"), name="accepts")
+    Background(first)
+    questions(first)
+    first.shutdown()
+    second = make(
+        DaprWorkflowCrewRunner,
+        lambda inputs: _asking("say goodbye"),
+        name="accepts",
+        on_mismatch="accept",
+    )
+    with caplog.at_level(logging.WARNING, "dapr_runners"):
+        second.answer("s", second.pending("s")[0].key, "")
+        assert second.resume("s").raw == "done"
+    assert "say goodbye" in caplog.text
+
+
+def test_a_program_that_asks_for_less_is_found_out(make: Any) -> None:
+    first = make(DaprWorkflowCrewRunner, lambda inputs: _asking(), name="less")
+    Background(first)
+    questions(first)
+    first.shutdown()
+    second = make(
+        DaprWorkflowCrewRunner,
+        lambda inputs: make_crew(make_agent(searching(count=2))),
+        name="less",
+    )
+    second.answer("s", second.pending("s")[0].key, "")
+    with pytest.raises(StepMismatchError, match="ended without asking for it"):
+        second.resume("s")
+
+
+def test_listeners_and_callbacks_see_each_event_once(make: Any) -> None:
+    seen: list[str] = []
+
+    def build(inputs: Any) -> Crew:
+        return _asking(callback=lambda output: seen.append("callback"))
+
+    with crewai_event_bus.scoped_handlers():
+        for kind in (
+            TaskStartedEvent,
+            TaskCompletedEvent,
+            ToolUsageFinishedEvent,
+            LLMCallCompletedEvent,
+        ):
+            crewai_event_bus.on(kind)(lambda source, event: seen.append(event.type))
+        first = make(DaprWorkflowCrewRunner, build, name="once")
+        Background(first)
+        questions(first)
+        first.shutdown()
+        second = make(DaprWorkflowCrewRunner, build, name="once")
+        second.answer("s", second.pending("s")[0].key, "")
+        assert second.resume("s").token_usage.successful_requests == 3
+        crewai_event_bus.flush()
+    assert sorted(seen) == [
+        "callback",
+        "task_completed",
+        "task_started",
+        "tool_usage_finished",
+        "tool_usage_finished",
+    ]
+
+
+_runs: list[str] = []
+_llm = ScriptedLLM(searching())
+
+
+class Stepwise(Flow[dict[str, Any]]):
+    @start()
+    def first(self) -> str:
+        _runs.append("first")
+        self.state["n"] = 1
+        self.state["id seen"] = self.state["id"]
+        return make_agent(llm=_llm).kickoff("hello").raw
+
+    @listen(first)
+    def second(self, result: str) -> str:
+        return f"{result} {self.ask('go on?')}"
+
+    @listen(second)
+    def third(self, result: str) -> str:
+        _runs.append("third")
+        return f"{result} {self.state['n']} {self.state['id seen'] == self.state['id']}"
+
+
+def test_methods_of_a_flow_that_ended_are_not_run_again(make: Any) -> None:
+    first = make(DaprWorkflowFlowRunner, Stepwise, name="stepwise")
+    Background(first)
+    questions(first)
+    first.shutdown()
+    second = make(DaprWorkflowFlowRunner, Stepwise, name="stepwise")
+    second.answer("s", second.pending("s")[0].key, "yes")
+    assert second.resume("s") == "done yes 1 True"
+    assert _runs == ["first", "third"]
+    assert len(_llm.requests) == 2
