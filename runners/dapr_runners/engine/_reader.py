@@ -35,6 +35,8 @@ class Chunk:
 
     id: str
     data: bytes
+    is_last: bool = False
+    """Whether nothing but the record of the end follows."""
 
 
 Event: TypeAlias = Chunk | Record
@@ -266,8 +268,9 @@ class Reader:
 
     def _give_out(self, record: Record) -> list[Event]:
         given = self._expected.pop(record.key, 0)
+        last = len(record.chunks) - 1 if record.outcome["k"] == "end" else -1
         events: list[Event] = [
-            Chunk(f"{self._run}/{record.key}.{number}", data)
+            Chunk(f"{self._run}/{record.key}.{number}", data, number == last)
             for number, data in enumerate(record.chunks)
             if number >= given
         ]

@@ -8,7 +8,10 @@ import enum
 import json
 import logging
 import secrets
-from collections.abc import Callable
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
@@ -23,6 +26,8 @@ from dapr_runners.state import Codec, CorruptRecordError
 logger = logging.getLogger("dapr_runners")
 
 MultitaskStrategy: TypeAlias = Literal["reject", "enqueue", "interrupt"]
+
+_RECEIVED_KEPT = 1024
 
 
 class Progress(enum.Enum):
@@ -69,6 +74,23 @@ class Turns:
         self._codec = codec
         self._client = client
         self._base = base
+        self._received: OrderedDict[str, int] = OrderedDict()
+
+    @contextmanager
+    def handing_over(self, run: str) -> Generator[None]:
+        """Around the hand-over of what a caller may want nothing more of ``run`` after. Should it
+        ask for more all the same, it comes back here; should it leave, the next call on the thread
+        is a new turn, which waits for the rest of this one."""
+        self._received[run] = self._received.pop(run, 0) + 1
+        while len(self._received) > _RECEIVED_KEPT:
+            self._received.popitem(last=False)
+        yield
+        if (more := self._received.pop(run, 0) - 1) > 0:
+            self._received[run] = more
+
+    def is_received(self, run: str) -> bool:
+        """Whether a caller in this process has all it wants of ``run``."""
+        return run in self._received
 
     async def claim(
         self,
@@ -95,17 +117,20 @@ class Turns:
                 return Claim(wanted, thread, started=False)
             if pointer is not None:
                 same = pointer.fingerprint == fingerprint and wanted in (None, pointer.run)
+                received = pointer.delivered or self.is_received(pointer.run)
                 progress = await self.progress(io, pointer.run)
                 purged = progress is Progress.ABSENT and pointer.delivered
                 if progress in (Progress.ABSENT, Progress.ACTIVE) and not purged:
                     if progress is Progress.ABSENT:
                         await io.create(spec_key(pointer.run), pointer.spec)
                         await self._schedule_if_absent(io, pointer.run, mode)
-                    if same:
+                    if same and not received:
                         return Claim(pointer.run, thread, started=False)
+                    if received and strategy == "reject":
+                        strategy = "enqueue"  # it is about to end, and its caller has left
                     await self._make_way(io, pointer, thread, strategy, cancel)
                     continue
-                if same and not pointer.delivered and progress is Progress.ENDED:
+                if same and not received and progress is Progress.ENDED:
                     return Claim(pointer.run, thread, started=False)
             turn = 1 if pointer is None else pointer.turn + 1
             run = wanted or run_id(self._runner, thread, turn)
@@ -151,8 +176,15 @@ class Turns:
             raise RunActiveError(runner=self._runner, thread=thread, run_id=pointer.run)
         if strategy == "interrupt":
             await io.call(lambda: cancel(pointer.run))
+        await self.over(io, pointer.run)
+
+    async def over(self, io: IO, run: str, patience: float = float("inf")) -> None:
+        """Wait until ``run`` is over, or for ``patience`` seconds."""
+        deadline = time.monotonic() + patience
         pause = 0.01
-        while await self.progress(io, pointer.run) in (Progress.ACTIVE, Progress.ABSENT):
+        while await self.progress(io, run) in (Progress.ACTIVE, Progress.ABSENT):
+            if time.monotonic() > deadline:
+                return
             await io.sleep(pause)
             pause = min(pause * 1.5, 1.0)
 

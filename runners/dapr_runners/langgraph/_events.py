@@ -61,6 +61,14 @@ async def run_events(
                 yield {"id": f"{run}/{event.key}/{number}", **common, **found}
 
 
+def is_asked(event: dict[str, Any]) -> bool:
+    """Whether an event tells that something is asked."""
+    data = event.get("data")
+    return event["type"] == "step_interrupted" or (
+        isinstance(data, dict) and "__interrupt__" in data
+    )
+
+
 class _Outcome:
     """What the stream said of the result."""
 

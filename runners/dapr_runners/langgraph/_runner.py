@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing, nullcontext, suppress
 from typing import Any, Literal, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -29,13 +29,13 @@ from dapr_runners.engine import (
 )
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._adapter import GraphAdapter
-from dapr_runners.langgraph._events import run_events
+from dapr_runners.langgraph._events import is_asked, run_events
 from dapr_runners.langgraph._facade import durable_copy
 from dapr_runners.langgraph._retry import StepRetry
 from dapr_runners.langgraph._saver import DaprSaver
 from dapr_runners.langgraph._specs import Call, Extras, split_config
 from dapr_runners.langgraph._types import codec_for
-from dapr_runners.langgraph._views import modes_of, view, with_modes
+from dapr_runners.langgraph._views import asks, modes_of, view, with_modes
 from dapr_runners.langgraph.errors import GraphChangedError, UnsupportedGraphError
 from dapr_runners.state import StateStore
 
@@ -55,6 +55,9 @@ _DEFAULTS: dict[str, Any] = {
 _LAST_EVENTS = ("workflow_completed", "workflow_failed", "workflow_interrupted")
 _OF_EVERY_RUN = ("updates", "values")
 """Stream modes that tell what a run of :meth:`run_async` asked, and what came of it."""
+
+_LEAVING_PATIENCE = 2.0
+"""Seconds that a caller who leaves at an interrupt waits for its run to end."""
 
 
 class DaprWorkflowGraphRunner(Runner):
@@ -249,8 +252,11 @@ class DaprWorkflowGraphRunner(Runner):
                     await self._delivered(io, claim)
                     self._raise_failure(event)
             else:
-                for chunk in show(self._codec.decode(event.data, event.id)):
-                    yield chunk
+                raw = self._codec.decode(event.data, event.id)
+                is_handed = event.is_last or asks(raw, recorded, self.graph.stream_mode)
+                for chunk in show(raw):
+                    with self._turns.handing_over(claim.run) if is_handed else nullcontext():
+                        yield chunk
 
     def _raise_failure(self, end: Record) -> None:
         if (data := end.body.get("error")) is not None:
@@ -259,9 +265,17 @@ class DaprWorkflowGraphRunner(Runner):
 
     async def _left(self, io: IO, claim: Claim) -> None:
         """The caller of ``claim`` listens no longer."""
+        await self._left_with_all(io, claim)
         if self._on_disconnect == "cancel" and claim.started:
             with suppress(RunNotFoundError):
                 await self._cancel(io, claim.run)
+
+    async def _left_with_all(self, io: IO, claim: Claim) -> None:
+        """If the caller, who left, had what it wanted: tell the next ones, and let the run end, as
+        the caller may look at its state now."""
+        if self._turns.is_received(claim.run):
+            await self._delivered(io, claim)
+            await self._turns.over(io, claim.run, _LEAVING_PATIENCE)
 
     # -- LangGraph's methods
 
@@ -350,7 +364,11 @@ class DaprWorkflowGraphRunner(Runner):
             async for event in log:
                 if event["type"] in _LAST_EVENTS:
                     await self._delivered(io, claim)
-                yield event
+                with self._turns.handing_over(claim.run) if is_asked(event) else nullcontext():
+                    yield event
+        except (GeneratorExit, asyncio.CancelledError):
+            await self._left_with_all(io, claim)
+            raise
         finally:
             for last in extras.ending.take():
                 await last()

@@ -32,6 +32,17 @@ def split(chunk: Any, arguments: Arguments, default: str = "values") -> tuple[st
     return (chunk[0], (), chunk[1]) if has_mode else (mode, (), chunk)
 
 
+def asks(chunk: Any, arguments: Arguments, default: str = "values") -> bool:
+    """Whether a chunk tells of an interrupt: many callers leave a stream there, and answer."""
+    _, _, data = split(chunk, arguments, default)
+    if not isinstance(data, dict):
+        return False
+    told = cast(dict[str, Any], data)
+    if arguments.get("version") == "v2" and chunk.get("interrupts"):
+        return True
+    return "__interrupt__" in told or bool(told.get("interrupts"))
+
+
 def view(
     run: str, recorded: Arguments, wanted: Arguments, default: str
 ) -> Callable[[Any], Iterator[Any]]:
