@@ -12,9 +12,9 @@ import time
 
 from dapr_runners.engine._work import Work
 
-_ALONE = {"fuse": 0.02, "step": 0.1}
-"""Seconds, by operation: a lone step follows its plan at once, of many some follow later. The other
-operations run no node."""
+_ALONE = {"fuse": 0.02, "commit": 0.02, "step": 0.1}
+"""Seconds, by operation: a lone step follows its plan at once, of many some follow later. A begin
+finds its own way: its adapter has made no plan yet."""
 _KEPT = 4096
 
 
