@@ -68,7 +68,7 @@ class Reader:
         self._codec = codec  # given when the run has live chunks to look for
         if codec is not None and pubsub is not None:
             self._unsubscribe.append(pubsub.subscribe(live_topic(run), self._published(codec)))
-        self._expected: dict[str, int] = {"0": 0}  # record key -> chunks given out live
+        self._expected: dict[str, list[bytes]] = {"0": []}  # record key -> chunks given out live
         self._early: dict[str, Record] = {}
         # What this process does it tells; it asks for what others did, and not at once.
         self._first_poll = _LOCAL_POLL / 2 if works_here else _FIRST_POLL
@@ -196,8 +196,9 @@ class Reader:
         """Those of some chunks of a record to come that are next in its order."""
         chunks: list[Chunk] = []
         for seq, data in numbered:
-            if self._expected.get(key) == seq:
-                self._expected[key] += 1
+            given = self._expected.get(key)
+            if given is not None and len(given) == seq:
+                given.append(data)
                 chunks.append(Chunk(f"{self._run}/{key}.{seq}", data))
         return chunks
 
@@ -267,7 +268,7 @@ class Reader:
         return events
 
     def _give_out(self, record: Record) -> list[Event]:
-        given = self._expected.pop(record.key, 0)
+        given = _as_given(self._expected.pop(record.key, []), record.chunks)
         last = len(record.chunks) - 1 if record.outcome["k"] == "end" else -1
         events: list[Event] = [
             Chunk(f"{self._run}/{record.key}.{number}", data, number == last)
@@ -286,17 +287,26 @@ class Reader:
             lane, n, steps = outcome["lane"], outcome["n"], outcome["steps"]
             if not (len(steps) == 1 and steps[0].get("fuse")):
                 self._expect_steps(lane, n, steps)
-            self._expected.setdefault(f"{lane}{n + 1}", 0)
+            self._expected.setdefault(f"{lane}{n + 1}", [])
         elif outcome["k"] == "step":
             self._expect_steps(outcome["lane"], outcome["n"], outcome.get("more") or [])
         elif outcome["k"] == "retry":
             base = record.key.partition("~")[0]
-            self._expected.setdefault(f"{base}~{outcome['attempt']}", 0)
+            self._expected.setdefault(f"{base}~{outcome['attempt']}", [])
 
     def _expect_steps(self, lane: str, n: int, steps: list[Json]) -> None:
         for step in steps:
             key = f"{lane}{n}:{step['id']}"
-            self._expected.setdefault(f"{key}/0" if step.get("loop") else key, 0)
+            self._expected.setdefault(f"{key}/0" if step.get("loop") else key, [])
+
+
+def _as_given(given: list[bytes], recorded: list[bytes]) -> int:
+    """How many of the ``recorded`` chunks were given out. A step whose worker died is done again,
+    and need not say the same: from where it differs, all is new."""
+    for number, (old, new) in enumerate(zip(given, recorded, strict=False)):
+        if old != new:
+            return number
+    return min(len(given), len(recorded))
 
 
 def _place(key: str) -> tuple[str, int | None]:

@@ -48,3 +48,23 @@ def wait_for(path: Path) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"nobody heard {path.name}")
         time.sleep(0.005)
+
+
+def make_fickle() -> list[Any]:
+    """A runner of a node that says something else, and less, when it runs again."""
+    builder = StateGraph(State)
+    builder.add_node("mutter", mutter)
+    builder.add_edge(START, "mutter")
+    return [DaprWorkflowGraphRunner(builder.compile(), name="mutterer")]
+
+
+def mutter(state: State) -> State:
+    write = get_stream_writer()
+    if heard("again").exists():
+        write("one")
+        write("then")
+        return {"said": ["one", "then"]}
+    for word in WORDS:
+        write(word)
+    wait_for(heard("again"))
+    raise AssertionError("it was to be killed")

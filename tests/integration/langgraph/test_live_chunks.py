@@ -1,9 +1,10 @@
 """Chunks of a node that runs in another process arrive while it runs."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from live_graph import WORDS, heard, make
+from live_graph import WORDS, heard, make, make_fickle
 
 from dapr_runners.sidecar import EmbeddedSidecar
 from worker_processes import WorkerProcess
@@ -29,3 +30,31 @@ def test_a_chunk_is_heard_before_its_node_has_ended(
             heard(word).touch()
         runner.shutdown()
     assert tuple(received) == WORDS
+
+
+def test_what_a_node_says_when_it_runs_again_is_heard_whatever_it_said_before(
+    sidecar: EmbeddedSidecar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEARD", str(tmp_path))
+    variables = {**sidecar.env(), "HEARD": str(tmp_path)}
+    [runner] = make_fickle()
+    runner.connect()
+    worker = WorkerProcess(HERE, "live_graph:make_fickle", variables=variables).wait_until_ready()
+    received: list[Any] = []
+    for mode, chunk in runner.stream({"said": []}, stream_mode=["custom", "updates", "values"]):
+        received.append((mode, chunk))
+        if chunk == WORDS[-1]:
+            worker.kill()
+            heard("again").touch()
+            worker = WorkerProcess(HERE, "live_graph:make_fickle", variables=variables)
+            worker.wait_until_ready()
+    worker.stop()
+    runner.shutdown()
+    said = ["one", "then"]  # the first is under the id that it was told of with before
+    assert received == [
+        ("values", {"said": []}),
+        *(("custom", word) for word in WORDS),
+        ("custom", "then"),
+        ("updates", {"mutter": {"said": said}}),
+        ("values", {"said": said}),
+    ]
