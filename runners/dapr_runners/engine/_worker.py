@@ -269,7 +269,14 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
     """Run ``loop`` until it is stopped. Steps that run then are cancelled, and recorded by nobody:
     they run again elsewhere."""
     try:
-        loop.run_forever()
+        while True:
+            try:
+                loop.run_forever()
+                break
+            except (SystemExit, KeyboardInterrupt):
+                # A step's own: asyncio lets it through, to end a program of one task. Whoever
+                # awaits the step gets it as well.
+                continue
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
             task.cancel()

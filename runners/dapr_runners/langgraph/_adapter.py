@@ -9,7 +9,7 @@ from langgraph.pregel import Pregel
 from dapr_runners.engine import IO, BreaksRun, Bus, LiveLog, Produced, Record, Work
 from dapr_runners.langgraph._book import Book
 from dapr_runners.langgraph._chunks import Chunks
-from dapr_runners.langgraph._faults import StoreFault
+from dapr_runners.langgraph._faults import StoreFault, is_exit
 from dapr_runners.langgraph._here import Here
 from dapr_runners.langgraph._lanes import root_of, split_lane
 from dapr_runners.langgraph._live import Live
@@ -210,7 +210,9 @@ class GraphAdapter:
                 parked = await advance(live, emit)
             except UnstorableValueError as raised:
                 error = _of_its_node(raised, node, scope)
-            except Exception as raised:
+            except BaseException as raised:
+                if not isinstance(raised, Exception) and not is_exit(raised):
+                    raise
                 error = raised
         if route.refused is not None:
             error = route.refused

@@ -25,6 +25,12 @@ class StoreFault(BaseException):
         self.error = error
 
 
+def is_exit(error: BaseException) -> bool:
+    """Whether a node left by what is no Exception (``sys.exit``, say), which its caller gets."""
+    no_exit = (Exception, StoreFault, asyncio.CancelledError, GeneratorExit)
+    return not isinstance(error, no_exit)
+
+
 def steadily(ask: Callable[[], T]) -> T:
     """What ``ask`` returns, asked again while the store is away; raises :class:`StoreFault`."""
     pauses = _pauses()

@@ -205,7 +205,7 @@ class Outcomes:
     def _handler_step(self, live: Live, task: Any, result: StepResult, work: Work) -> Json | None:
         error = result.error
         node = live.loop.nodes.get(task.name)
-        if error is None or isinstance(error, GraphBubbleUp) or node is None:
+        if not isinstance(error, Exception) or isinstance(error, GraphBubbleUp) or node is None:
             return None
         if not node.error_handler_node or node.is_error_handler:
             return None
@@ -214,7 +214,9 @@ class Outcomes:
 
     def pause(self, live: Live, task: Any, error: BaseException | None, work: Work) -> float | None:
         """Seconds to wait before the failed ``task`` is tried again; None if it is not."""
-        if error is None or isinstance(error, GraphBubbleUp) or work.injected is not None:
+        if not isinstance(error, Exception) or isinstance(error, GraphBubbleUp):
+            return None  # what is no Exception (``sys.exit``) is nothing to try again
+        if work.injected is not None:
             return None
         node = live.graph.nodes.get(task.name)
         if node is None or node.retry_policy or live.graph.retry_policy:

@@ -15,6 +15,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.pregel import Pregel
 
 from dapr_runners.langgraph import _private as lg
+from dapr_runners.langgraph._faults import is_exit
 from dapr_runners.langgraph._live import Live
 from dapr_runners.langgraph._message_ids import give_message_ids
 from dapr_runners.langgraph._outlets import bound_task
@@ -66,10 +67,8 @@ class Step:
         try:
             for _ in self._runner.tick([self._task], schedule_task=self._accept_push):
                 pass
-        except Exception as error:
-            if self._runner.error is None:
-                raise
-            del error  # what it raised is what the task raised
+        except BaseException as error:
+            self._raised(error)
         return self._result()
 
     async def run_async(self) -> StepResult:
@@ -77,13 +76,18 @@ class Step:
         try:
             async for _ in self._runner.atick([self._task], schedule_task=self._accept_push_async):
                 pass
-        except Exception as error:
-            if self._runner.error is None:
-                raise
-            del error
+        except BaseException as error:
+            self._raised(error)
         # A writer called from a thread hands its chunk to the loop: let it arrive.
         await asyncio.sleep(0)
         return self._result()
+
+    def _raised(self, error: BaseException) -> None:
+        """``error`` is raised again, unless it is what the task raised."""
+        if is_exit(error) and not isinstance(error, _Captured):
+            self._runner.error = error  # nobody commits it
+        elif self._runner.error is None or not isinstance(error, Exception):
+            raise error
 
     def _result(self) -> StepResult:
         error = self._runner.error
