@@ -1,6 +1,7 @@
 """Small crews, and a kickoff in the background."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -57,12 +58,23 @@ class Background:
         self._thread.join(30)
 
 
-def questions(runner: Any, session: str = "s", count: int = 1) -> list[Any]:
-    """The open questions, once there are ``count``."""
-    while True:
+def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
+    """What ``condition`` returns once it is true."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        if time.monotonic() > end:
+            raise TimeoutError(f"not so after {seconds} s")
+        time.sleep(0.01)
+    return found
+
+
+def questions(runner: Any, session: str = "s") -> list[Any]:
+    """The open questions, once there are some."""
+
+    def look() -> Any:
         try:
-            found = runner.pending(session)
+            return runner.pending(session)
         except RunNotFoundError:
-            continue
-        if len(found) >= count:
-            return found
+            return None
+
+    return until(look)

@@ -1,7 +1,6 @@
 """The runners' methods, on crews, agents and flows that are as they are without a runner."""
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
@@ -168,24 +167,12 @@ def test_unknown_sessions_and_runs_that_go_on(make: Any) -> None:
     with pytest.raises(RunNotFoundError):
         runner.answer("nobody", "0:x!human.0", "y")
 
-    thread = threading.Thread(
-        target=runner.kickoff, args=({"topic": "x"},), kwargs={"session_id": "s"}
-    )
-    thread.start()
-    while not (questions := _pending(runner)):
-        pass
+    running = Background(runner, inputs={"topic": "x"})
+    (question,) = questions(runner)
     with pytest.raises(RunNotEndedError):
         runner.result("s")
-    runner.answer("s", questions[0].key, "")
-    thread.join()
-    assert runner.result("s").raw == "done"
-
-
-def _pending(runner: Any) -> Any:
-    try:
-        return runner.pending("s")
-    except RunNotFoundError:
-        return []
+    runner.answer("s", question.key, "")
+    assert running.result() == runner.result("s")
 
 
 def test_what_is_not_covered_is_refused_before_anything_runs(make: Any, port: int) -> None:

@@ -5,11 +5,11 @@ import threading
 from typing import Any
 
 import pytest
-from crew_helpers import Background, make_agent, make_crew, questions
+from crew_helpers import Background, make_agent, make_crew, questions, until
 from crewai import Crew, Flow, Task
 from crewai.flow.flow import listen, start
 from crewai.flow.human_feedback import human_feedback
-from scripted import ScriptedLLM, Tool, final, searching
+from scripted import Roomy, ScriptedLLM, Tool, final, searching
 
 from dapr_runners.crewai import (
     AlreadyAnsweredError,
@@ -23,6 +23,9 @@ def _reviewed(said: str) -> str:
     return final("better") if "make it better" in said else final("draft")
 
 
+_MANY = 40
+
+
 def test_a_task_is_reviewed_until_its_reviewer_is_content(make: Any) -> None:
     llm = ScriptedLLM(_reviewed)
     runner = make(
@@ -33,8 +36,7 @@ def test_a_task_is_reviewed_until_its_reviewer_is_content(make: Any) -> None:
     assert first.about["task"] == "d"
     assert "Feedback" in first.prompt
     runner.answer("s", first.key, "make it better")
-    while (second := questions(runner)[0]).key == first.key:
-        pass
+    second = until(lambda: [q for q in questions(runner) if q.key != first.key])[0]
     runner.answer("s", second.key, "")
     assert running.result().raw == "better"
     assert len(llm.requests) == 2
@@ -76,11 +78,13 @@ def test_an_answer_reaches_a_process_that_did_not_ask(make: Any) -> None:
 
 
 def test_others_go_on_while_one_waits(make: Any) -> None:
+    """For so long that the workflow continues as new with the question open."""
     other = Tool()
 
     def build(inputs: Any) -> Crew:
         asking = make_agent(role="asking")
-        working = make_agent(searching(count=3), [other], role="working")
+        llm = Roomy(searching("q-", _MANY))
+        working = make_agent(llm=llm, tools=[other], role="working", max_iter=2 * _MANY)
         tasks = [
             Task(
                 description="ask",
@@ -97,8 +101,7 @@ def test_others_go_on_while_one_waits(make: Any) -> None:
     runner = make(DaprWorkflowCrewRunner, build)
     running = Background(runner)
     (question,) = questions(runner)
-    while len(other.calls) < 3:
-        pass
+    until(lambda: len(other.calls) == _MANY)
     runner.answer("s", question.key, "")
     assert running.result().raw == "done"
 
@@ -110,8 +113,7 @@ def test_who_waits_holds_no_thread(make: Any) -> None:
     gc.collect()
     callers = [Background(runner, f"s{number}") for number in range(5)]
     open_questions = [questions(runner, f"s{number}")[0] for number in range(5)]
-    while any(thread.name.startswith("crewai-") for thread in threading.enumerate()):
-        pass
+    until(lambda: not any(t.name.startswith("crewai-") for t in threading.enumerate()))
     for number, (caller, question) in enumerate(zip(callers, open_questions, strict=True)):
         runner.answer(f"s{number}", question.key, "")
         assert caller.result().raw == "done"
