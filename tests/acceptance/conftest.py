@@ -1,7 +1,9 @@
 """What every acceptance test has: the effects service, and workers forked at little cost."""
 
+import atexit
 import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,9 @@ os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("OTEL_SDK_DISABLED", "true")
 os.environ.setdefault("CREWAI_DISABLE_VERSION_CHECK", "true")
 os.environ.setdefault("CREWAI_TRACING_ENABLED", "false")
+_storage = tempfile.mkdtemp(prefix="dapr-runners-crewai-")
+atexit.register(shutil.rmtree, _storage, ignore_errors=True)
+os.environ.setdefault("CREWAI_STORAGE_DIR", _storage)
 
 
 @pytest.fixture(scope="session")

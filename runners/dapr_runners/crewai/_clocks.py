@@ -20,6 +20,7 @@ def install() -> None:
     replace(crew.Agent, "_aexecute_with_timeout", _with_timeout_async)
     replace(crew.Prompts, "_build_date_block", _date)
     replace(crew.RPMController, "check_or_wait", _check_or_wait)
+    replace(crew.RPMController, "_reset_request_count", _reset_request_count)
 
 
 def _with_timeout(original: Any) -> Any:
@@ -75,6 +76,14 @@ def _check_or_wait(original: Any) -> Any:
             return original(self)
         limit = place.driver.local.setdefault(("rpm", id(self)), _Minute(self, place))
         return limit.take(place)
+
+    return call
+
+
+def _reset_request_count(original: Any) -> Any:
+    def call(self: Any) -> None:
+        if current_place() is None:  # else it would keep a thread, and nobody asks what it counts
+            original(self)
 
     return call
 

@@ -119,6 +119,7 @@ class Driver:
         self.quiet = 1.0
         self.results: dict[str, Known] = {}
         self.local: dict[Any, Any] = {}
+        self.on_unwinding: list[Callable[[], None]] = []
         self._body = body
         self._accepts_mismatch = accepts_mismatch
         self._wake = wake
@@ -165,6 +166,8 @@ class Driver:
             self._changed.notify_all()
         for pending in waiting:
             pending.wakes()
+        for last in self.on_unwinding:
+            last()
 
     # -- strands
 

@@ -2,6 +2,7 @@
 recorded."""
 
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 from dapr_runners.crewai import _private as crew
@@ -26,6 +27,8 @@ def _emit(original: Any) -> Any:
         if muted.get() or (place is not None and place.driver.is_replaying(place.strand)):
             self._prepare_event(source, event)  # what follows in its scope refers to it
             return None
+        if place is not None and isinstance(event, crew.TaskStartedEvent):
+            place.driver.on_unwinding.append(partial(crew.forget_task, source))
         return original(self, source, event)
 
     return call

@@ -48,12 +48,13 @@ AgentExecutor = _symbol(
 StepExecutor = _symbol("crewai.agents.step_executor:StepExecutor")
 Flow = _symbol("crewai.flow.runtime:Flow")
 EventsBus = _symbol("crewai.events.event_bus:CrewAIEventsBus")
+TaskStartedEvent = _symbol("crewai.events.types.task_events:TaskStartedEvent")
+event_listener = _symbol("crewai.events.event_listener:event_listener")
 RPMController = _symbol("crewai.utilities.rpm_controller:RPMController")
 Memory = _symbol("crewai.memory.unified_memory:Memory")
 LanceDBStorage = _symbol("crewai.memory.storage.lancedb_storage:LanceDBStorage")
 Knowledge = _symbol("crewai.knowledge.knowledge:Knowledge")
 MCPClient = _symbol("crewai.mcp.client:MCPClient")
-ToolUsageErrorEvent = _symbol("crewai.events.types.tool_usage_events:ToolUsageErrorEvent")
 SyncHumanInputProvider = _symbol("crewai.core.providers.human_input:SyncHumanInputProvider")
 human_input = _symbol("crewai.core.providers.human_input")
 flow_runtime = _symbol("crewai.flow.runtime")
@@ -95,7 +96,8 @@ PATCHED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (Flow, ("_execute_method", "_persist_method_completion", "_stamp_state_id")),
     (Prompts, ("_build_date_block",)),
     (EventsBus, ("emit", "_prepare_event")),
-    (RPMController, ("check_or_wait",)),
+    (RPMController, ("check_or_wait", "_reset_request_count")),
+    (event_listener, ("execution_spans",)),
     (Memory, ("recall", "extract_memories", "remember", "remember_many", "drain_writes")),
     (Knowledge, ("query", "aquery", "add_sources", "aadd_sources")),
     (MCPClient, ("connect", "list_tools", "disconnect")),
@@ -105,7 +107,7 @@ PATCHED: tuple[tuple[Any, tuple[str, ...]], ...] = (
 for _owner, _names in PATCHED:
     for _name in _names:
         if not hasattr(_owner, _name):
-            raise UnsupportedCrewAIError(version=_VERSION, symbol=f"{_owner.__name__}.{_name}")
+            raise UnsupportedCrewAIError(version=_VERSION, symbol=f"{_owner}.{_name}")
 
 
 def passes_through(error: BaseException) -> bool:
@@ -173,3 +175,8 @@ def see_latest(memory: Any) -> None:
     elif storage._table_name in storage._db.list_tables().tables:
         storage._table = storage._db.open_table(storage._table_name)
         storage._vector_dim = storage._infer_dim_from_table(storage._table)
+
+
+def forget_task(task: Any) -> None:
+    """Let CrewAI's own listener forget a task that has started and will not end."""
+    event_listener.execution_spans.pop(task, None)

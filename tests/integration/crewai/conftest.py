@@ -1,6 +1,9 @@
 """Runners for tests, on a sidecar that only these tests share."""
 
+import atexit
 import os
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +19,10 @@ os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("OTEL_SDK_DISABLED", "true")
 os.environ.setdefault("CREWAI_DISABLE_VERSION_CHECK", "true")
 os.environ.setdefault("CREWAI_TRACING_ENABLED", "false")
+# Where CrewAI keeps the outputs of the last crew, of whatever process and version.
+_storage = tempfile.mkdtemp(prefix="dapr-runners-crewai-")
+atexit.register(shutil.rmtree, _storage, ignore_errors=True)
+os.environ.setdefault("CREWAI_STORAGE_DIR", _storage)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # CrewAI's own
