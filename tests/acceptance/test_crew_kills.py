@@ -136,6 +136,25 @@ def test_of_three_tasks_at_once_only_what_was_in_flight_is_repeated(cluster: Clu
         assert before[f"search {number}-0"] == 1
 
 
+@pytest.mark.parametrize(
+    "point", ["begin __start__", "step search", "commit advance", "fuse llm"], ids=str
+)
+def test_one_of_two_workers_dies_when_it_has_recorded_a_step(cluster: Cluster, point: str) -> None:
+    """The other may hold the program, driven to there: nothing is asked again."""
+    cluster.use_crew("crews:two_agents", points=True)
+    workers = [cluster.worker(), cluster.worker()]
+    caller = cluster.caller()
+    for number in range(3):
+        cluster.effects.arm(f"1 {point} recorded", "die")
+        assert caller.ask("call", f"s{number}", _TOPIC) == _result()
+        expected = {name: count * (number + 1) for name, count in _EVERYTHING.items()}
+        assert _counted(cluster) == expected
+        dead = [worker for worker in workers if not worker.is_alive()]
+        assert len(dead) == 1
+        workers.remove(dead[0])
+        workers.append(cluster.worker())
+
+
 def test_an_answer_outlasts_every_process(cluster: Cluster) -> None:
     cluster.use_crew("crews:reviewed")
     caller = cluster.caller()

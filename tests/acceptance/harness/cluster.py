@@ -39,9 +39,9 @@ class Cluster:
             "case": self.effects.case,
         }
 
-    def use_crew(self, factory: str, **options: Any) -> None:
+    def use_crew(self, factory: str, *, points: bool = False, **options: Any) -> None:
         """What the processes run: ``factory`` is ``module:function``, called with the outside."""
-        self.use(factory, **options)
+        self.use(factory, points=points, **options)
         self._settings["program"] = "crew_program"
 
     def worker(self, **other: Any) -> WorkerProcess:

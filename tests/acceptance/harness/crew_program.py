@@ -6,8 +6,8 @@ from typing import Any
 
 from dapr_runners.crewai import DaprWorkflowCrewRunner
 from dapr_runners.engine import Worker
-from dapr_runners.state import StateStore
 from harness.effects import Outside
+from harness.hooks import Points, StoreWithPoints
 
 
 class Program:
@@ -18,13 +18,18 @@ class Program:
     def __init__(self, settings: dict[str, Any]) -> None:
         module, _, name = settings["graph"].partition(":")
         outside = Outside(settings["effects"], settings["case"])
+        points = Points(outside) if settings["points"] else None
+        store = StoreWithPoints(address=settings["address"])
+        store.points = points
         self.runner = DaprWorkflowCrewRunner(
             getattr(importlib.import_module(module), name)(outside),
             name=settings["name"],
-            store=StateStore(address=settings["address"]),
+            store=store,
             worker=Worker(settings["address"]),
             **settings["options"],
         )
+        if points is not None:
+            points.wrap(self.runner)
         self._threads = ThreadPoolExecutor(4)
         self._begun: dict[str, Future[Any]] = {}
         if settings["role"] == "worker":
