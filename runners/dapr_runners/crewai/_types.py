@@ -2,13 +2,22 @@
 
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
 from dapr_runners.state import AllowList, Codec, Extension
 
-_MODULES = ("crewai.*", "openai.types.*", "anthropic.types.*", "mcp.types", "__main__")
+_MODULES = (
+    "crewai.*",
+    "openai.types.*",
+    "anthropic.types.*",
+    "google.genai.types",
+    "mcp.types",
+    "__main__",
+)
 """Whose data classes results of LLMs and tools commonly are."""
+_MAX_HINTED = 64
 
 
 class Types:
@@ -24,6 +33,7 @@ class Types:
         self._allow = AllowList.of(modules=[*_MODULES, *sorted(names)], extra=classes)
         self._lock = threading.Lock()
         self._known: set[Any] = set()
+        self._hinted: OrderedDict[tuple[Any, ...], Codec] = OrderedDict()
         self.codec = Codec(self._allow, extensions=self._extensions)
 
     def child(self) -> "Types":
@@ -46,9 +56,19 @@ class Types:
             classes = [root for root in new if isinstance(root, type)]
             self._allow |= AllowList.of(*new, modules=names, extra=classes)
             self.codec = Codec(self._allow, extensions=self._extensions)
+            self._hinted.clear()
 
     def codec_with(self, *hints: Any) -> Codec:
-        """The codec, with the classes of ``hints`` allowed."""
-        if hints:
-            self.learn(*hints)
-        return self.codec
+        """The codec, with the classes of ``hints`` allowed for one value. They are not learned:
+        CrewAI makes some classes anew, under the same names, with each call."""
+        if not hints:
+            return self.codec
+        with self._lock:
+            codec = self._hinted.get(hints)
+            if codec is None:
+                classes = [hint for hint in hints if isinstance(hint, type)]
+                allow = self._allow | AllowList.of(*hints, extra=classes)
+                codec = self._hinted[hints] = Codec(allow, extensions=self._extensions)
+                if len(self._hinted) > _MAX_HINTED:
+                    self._hinted.popitem(last=False)
+            return codec
