@@ -6,7 +6,7 @@ from typing import Any
 
 from crewai import Agent, Crew, Flow, Process, Task
 from crewai.flow.flow import and_, listen, start
-from crewai.llms.base_llm import BaseLLM
+from crewai.llms.base_llm import BaseLLM, llm_call_context
 from crewai.tools import BaseTool
 from harness.effects import Outside
 from pydantic import PrivateAttr
@@ -198,5 +198,27 @@ def reviewed(outside: Outside) -> Callable[[Any], Crew]:
         agent = _agent(outside, "researcher", searching("a", 1, "a report"))
         task = Task(description="d", expected_output="e", agent=agent, human_input=True)
         return Crew(agents=[agent], tasks=[task])
+
+    return build
+
+
+class StreamingLLM(ScriptedLLM):
+    """Says its answer in two pieces, and tells the outside in between."""
+
+    def call(self, messages: Any, *_: Any, **__: Any) -> str:
+        with llm_call_context():
+            self._emit_stream_chunk_event("Final ")
+            self._outside.report("said the first")
+            self._emit_stream_chunk_event("Answer: done")
+        return final("done")
+
+
+def streaming(outside: Outside) -> Callable[[Any], Crew]:
+    """One agent, whose model streams."""
+
+    def build(inputs: Any) -> Crew:
+        llm = StreamingLLM(outside, "speaker", final)
+        agent = Agent(role="speaker", goal="g", backstory="b", llm=llm)
+        return Crew(agents=[agent], tasks=[Task(description="d", expected_output="e", agent=agent)])
 
     return build

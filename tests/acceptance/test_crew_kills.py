@@ -155,6 +155,16 @@ def test_one_of_two_workers_dies_when_it_has_recorded_a_step(cluster: Cluster, p
         workers.append(cluster.worker())
 
 
+def test_another_process_hears_a_model_while_it_speaks(cluster: Cluster) -> None:
+    cluster.use_crew("crews:streaming")
+    cluster.effects.arm("said the first", "hold")
+    cluster.worker()
+    caller = cluster.caller()
+    assert caller.ask("first_chunk", "s") == "Final "
+    cluster.effects.release("said the first")
+    assert caller.ask("resume", "s")["raw"] == "done"
+
+
 def test_an_answer_outlasts_every_process(cluster: Cluster) -> None:
     cluster.use_crew("crews:reviewed")
     caller = cluster.caller()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
+from dapr_runners.crewai._chunks import Chunks
 from dapr_runners.crewai._driver import Driver, Pending
 from dapr_runners.crewai._history import History
 from dapr_runners.crewai._human import WAITS
@@ -18,7 +19,9 @@ from dapr_runners.crewai.errors import StepMismatchError
 from dapr_runners.engine import (
     ANY_NAME,
     IO,
+    Bus,
     Json,
+    LiveLog,
     PoisonStepError,
     Produced,
     Record,
@@ -47,6 +50,8 @@ class CrewAdapter:
         program: Program,
         types: Types,
         *,
+        bus: Bus,
+        live_log: LiveLog,
         wake: Callable[[str], None],
         accepts_mismatch: bool,
         retry_after: RetryAfter,
@@ -54,6 +59,8 @@ class CrewAdapter:
         self._runner = runner
         self._program = program
         self._types = types
+        self._bus = bus
+        self._live_log = live_log
         self._wake = wake
         self._accepts_mismatch = accepts_mismatch
         self._retry_after = retry_after
@@ -184,32 +191,40 @@ class CrewAdapter:
         done: list[list[str]] = work.item.get("done", [])
         settled: list[Known] = []
         known: list[Known] = []
+        chunks = self._chunks_of(work)
         while True:
             driver = await self._driver(work, io)
             if len(settled) < len(done):
                 settled = await self._settled(driver, work.run, done, io)
             driver.told = False  # what it asks for from here on is found below
             driver.learn([*settled, *known])
-            produced = self._drive(work, driver, known)
+            produced = self._drive(work, driver, known, chunks)
             if produced is not None:
-                return produced
+                return _with(produced, chunks)
             # It was given up meanwhile, to make room: another takes its place.
             self._drop_if(work.run, driver)
 
-    def _drive(self, work: Work, driver: Driver, known: list[Known]) -> Produced | None:
+    def _chunks_of(self, work: Work) -> Chunks:
+        return Chunks(work, self._types.codec, self._bus, self._live_log)
+
+    def _drive(
+        self, work: Work, driver: Driver, known: list[Known], chunks: Chunks
+    ) -> Produced | None:
         """Let the program go on to its next steps, performing one LLM call at most, which is added
         to ``known``. None when the driver was given up."""
         if work.op == "fuse" and not known:
             call = driver.find(work.item["task"], _ASKED_WITHIN)
             if call is None and not driver.finished:
                 return None if driver.unwound else self._failed(work, self._not_asked(work))
-            if call is not None and not self._perform_call(driver, call, work.injected, known):
+            if call is not None and not self._perform_call(
+                driver, call, work.injected, known, chunks
+            ):
                 return Produced({"k": "none"})
         state = driver.settle_down()
         call = driver.lone("llm") if not known and state == "parked" else None
         # Nobody would give it up here: with a limit, it is a step that can be given up.
         if call is not None and call.limit is None and "limit" not in work.item:
-            if not self._perform_call(driver, call, None, known):
+            if not self._perform_call(driver, call, None, known, chunks):
                 return Produced({"k": "none"})
             state = driver.settle_down()
         if driver.unwound:
@@ -228,10 +243,15 @@ class CrewAdapter:
         return known + await self._history.outcomes(run, there, io)
 
     def _perform_call(
-        self, driver: Driver, call: Pending, injected: BaseException | None, known: list[Known]
+        self,
+        driver: Driver,
+        call: Pending,
+        injected: BaseException | None,
+        known: list[Known],
+        chunks: Chunks,
     ) -> bool:
         """Perform an LLM call and deliver its answer; False when somebody gave it up meanwhile."""
-        outcome = self._injected(driver, injected) or driver.run_pending(call)
+        outcome = self._injected(driver, injected) or driver.run_pending(call, chunks)
         if call.outcome is not None:
             return False
         told = call.known()
@@ -316,6 +336,7 @@ class CrewAdapter:
 
     async def _step(self, work: Work, io: IO) -> Produced:
         key: str = work.item["task"]
+        chunks = self._chunks_of(work)
         while True:
             driver = await self._driver(work, io)
             pending = driver.find(key, _ASKED_WITHIN)
@@ -330,7 +351,7 @@ class CrewAdapter:
         elif pending.kind == "pause" and work.attempt == 1:
             return _again(work, cast(float, pending.asked["seconds"]))
         else:
-            outcome = driver.run_pending(pending, work.attempt - 1 + work.begun)
+            outcome = driver.run_pending(pending, chunks, work.attempt - 1 + work.begun)
             if (pause := self._pause(driver, work, pending, outcome)) is not None:
                 return _again(work, pause)
         assert outcome is not None
@@ -343,7 +364,8 @@ class CrewAdapter:
         }
         if outcome.kind != "value":
             settled["raised"] = "error"
-        return Produced(settled, {"known": Known(key, outcome=outcome).pack()}, held=driver)
+        body: Json = {"known": Known(key, outcome=outcome).pack()}
+        return _with(Produced(settled, body, held=driver), chunks)
 
     def _pause(
         self, driver: Driver, work: Work, pending: Pending, outcome: Outcome
@@ -369,6 +391,13 @@ class CrewAdapter:
             step=work.step_name,
             diff=f"\n- the step {work.item['task']} was asked for\n+ it asks for others now\n",
         )
+
+
+def _with(produced: Produced, chunks: Chunks) -> Produced:
+    produced.chunks = chunks.data
+    if live := chunks.end():
+        produced.body["live"] = live
+    return produced
 
 
 def _again(work: Work, seconds: float) -> Produced:

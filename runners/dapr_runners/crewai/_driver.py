@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dapr_runners._current_step import CurrentStep, running_step
+from dapr_runners.crewai._chunks import Chunks, listening
 from dapr_runners.crewai._outcomes import Known, Outcome
 from dapr_runners.crewai._requests import Request
 from dapr_runners.crewai._strands import Place, Strand, here, inside_step, strand_of
@@ -437,14 +438,16 @@ class Driver:
                 self._changed.wait(left)
             return self.pending[key]
 
-    def run_pending(self, pending: Pending, attempt: int = 1) -> Outcome:
-        """Perform a pending step in this thread. Its outcome is not delivered yet."""
+    def run_pending(self, pending: Pending, chunks: Chunks, attempt: int = 1) -> Outcome:
+        """Perform a pending step in this thread. Its outcome is not delivered yet. ``chunks`` are
+        told what its model says."""
         pending.executing = True
         usage: Counter[str] = Counter()
 
         def execute() -> Any:
             inside_step.set(True)
             usage_of_step.set(usage)
+            listening.set((chunks, pending.key))
             running_step.set(CurrentStep(self.run, pending.key, attempt))
             return pending.execute()
 

@@ -8,6 +8,7 @@ to the run.
                             ``arguments``
 ``step_completed``,         ``step``, ``kind``, ``name``, ``attempt``, ``seconds``; with ``error``
 ``step_failed``             (``message``, ``error_type``) for one that raised
+``llm_chunk``               ``step``, ``chunk``: what a streaming model says, as it says it
 ``step_retry``              ``step``, ``kind``, ``name``, ``after`` (seconds), ``attempt`` (next)
 ``human_input_required``    ``key`` (for answer()), ``prompt``, and what is known of the question
 ``human_input_received``    ``key``
@@ -46,10 +47,13 @@ async def run_events(
         **about,
     }
     story = _Story(types)
-    async for record in follow(lambda: common.update(replayed=False)):
-        if isinstance(record, Record):
-            for number, found in enumerate(story.of_record(record)):
-                yield {"id": f"{run}/{record.key}/{number}", **common, **found}
+    async for event in follow(lambda: common.update(replayed=False)):
+        if isinstance(event, Record):
+            for number, found in enumerate(story.of_record(event)):
+                yield {"id": f"{run}/{event.key}/{number}", **common, **found}
+        else:
+            said: Event = types().codec.decode(event.data, event.id)
+            yield {"type": "llm_chunk", "id": event.id, **common, **said}
 
 
 class _Story:

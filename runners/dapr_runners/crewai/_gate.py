@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from dapr_runners.crewai import _private as crew
+from dapr_runners.crewai._chunks import listening
 from dapr_runners.crewai._patching import replace
 from dapr_runners.crewai._proxies import finished
 from dapr_runners.crewai._strands import current_place
@@ -27,6 +28,8 @@ def _emit(original: Any) -> Any:
         if muted.get() or (place is not None and place.driver.is_replaying(place.strand)):
             self._prepare_event(source, event)  # what follows in its scope refers to it
             return None
+        if (heard := listening.get()) is not None and isinstance(event, crew.LLMStreamChunkEvent):
+            heard[0].said(heard[1], event.chunk)
         if place is not None and isinstance(event, crew.TaskStartedEvent):
             place.driver.on_unwinding.append(partial(crew.forget_task, source))
         return original(self, source, event)

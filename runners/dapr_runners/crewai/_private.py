@@ -48,6 +48,7 @@ AgentExecutor = _symbol(
 StepExecutor = _symbol("crewai.agents.step_executor:StepExecutor")
 Flow = _symbol("crewai.flow.runtime:Flow")
 EventsBus = _symbol("crewai.events.event_bus:CrewAIEventsBus")
+LLMStreamChunkEvent = _symbol("crewai.events.types.llm_events:LLMStreamChunkEvent")
 TaskStartedEvent = _symbol("crewai.events.types.task_events:TaskStartedEvent")
 event_listener = _symbol("crewai.events.event_listener:event_listener")
 RPMController = _symbol("crewai.utilities.rpm_controller:RPMController")

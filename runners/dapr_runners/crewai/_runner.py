@@ -1,6 +1,7 @@
 """The runners for CrewAI: of an agent, of a crew, of a flow."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,7 +25,9 @@ from dapr_runners.engine import (
     Bus,
     Chunk,
     Claim,
+    LiveLog,
     MultitaskStrategy,
+    PubSub,
     Record,
     Runner,
     RunNotEndedError,
@@ -60,7 +63,8 @@ class _CrewAIRunner(Runner):
     it fails ("raise"), or takes what is recorded and logs that ("accept"). ``allow_types`` are
     classes the codec may rebuild beyond those of the crew's tasks, tools and modules, and codec
     extensions. ``multitask_strategy``: what a call does while its session has an active run with
-    other inputs.
+    other inputs. ``live_pubsub`` names a pub/sub component for what models say in other processes
+    while they say it (default: in small batches through the state store).
     """
 
     framework = "crewai"
@@ -82,6 +86,7 @@ class _CrewAIRunner(Runner):
         on_mismatch: Literal["raise", "accept"] = "raise",
         multitask_strategy: MultitaskStrategy = "reject",
         allow_types: Iterable[Any] = (),
+        live_pubsub: str | None = None,
         worker: Worker | None = None,
     ) -> None:
         if on_mismatch not in ("raise", "accept"):
@@ -101,10 +106,16 @@ class _CrewAIRunner(Runner):
         self._types = Types(allow_types, self._program.modules)
         retry_after = _never if retry is None else retry.pause
         bus = Bus()
+        store = store or StateStore(store_name, address=address)
+        pubsub = None
+        if live_pubsub is not None:
+            pubsub = PubSub(live_pubsub, store.address, os.environ.get("DAPR_API_TOKEN"))
         adapter = CrewAdapter(
             name,
             self._program,
             self._types,
+            bus=bus,
+            live_log=LiveLog(store, self._types.codec, pubsub),
             wake=lambda run: self._raise_event(run, "wake"),
             accepts_mismatch=on_mismatch == "accept",
             retry_after=retry_after,
@@ -114,8 +125,9 @@ class _CrewAIRunner(Runner):
             name=name,
             adapter=adapter,
             codec=self._types.codec,
-            store=store or StateStore(store_name, address=address),
+            store=store,
             bus=bus,
+            pubsub=pubsub,
             worker=worker,
             step_timeout=step_timeout,
             max_attempts=max_attempts,
@@ -193,7 +205,7 @@ class _CrewAIRunner(Runner):
         claim = await self._claim(io, "kickoff", inputs, task, session_id, run_id, strategy)
 
         def follow(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
-            return self._follow(io, claim.run, caught_up)
+            return self._follow(io, claim.run, caught_up, live=True)
 
         about: dict[str, Any] = {"name": self.name, **self._about()}
         log = run_events(follow, lambda: self._driven.types_of(claim.run), claim, about)

@@ -1,7 +1,9 @@
 """A worker, or a caller, on a CrewAI runner."""
 
+import asyncio
 import importlib
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import aclosing
 from typing import Any
 
 from dapr_runners.crewai import DaprWorkflowCrewRunner
@@ -52,6 +54,18 @@ class Program:
     def result(self, session: str, seconds: float = 60) -> Any:
         """What :meth:`begin` led to."""
         return self._begun[session].result(seconds)
+
+    def first_chunk(self, session: str) -> str:
+        """What a model says first, while it speaks."""
+
+        async def listen() -> str:
+            async with aclosing(self.runner.run_async(session_id=session)) as events:
+                async for event in events:
+                    if event["type"] == "llm_chunk":
+                        return event["chunk"]
+            raise AssertionError("nothing was said")
+
+        return asyncio.run(listen())
 
     def pending(self, session: str) -> list[str]:
         """Keys of the open questions."""

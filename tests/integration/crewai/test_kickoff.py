@@ -1,6 +1,7 @@
 """The runners' methods, on crews, agents and flows that are as they are without a runner."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from crewai import Agent, Crew, Flow, Task
 from crewai.crews.crew_output import CrewOutput
 from crewai.flow.flow import listen, start
 from crewai.lite_agent import LiteAgentOutput
-from pydantic import BaseModel
+from crewai.llms.base_llm import llm_call_context
+from pydantic import BaseModel, PrivateAttr
 from scripted import ScriptedLLM, Tool, final, searching
 
 from dapr_runners.crewai import (
@@ -123,6 +125,32 @@ async def test_an_agent_works_on_a_task(make: Any) -> None:
     assert events[-1]["final_response"] == '{"title": "T", "score": 3}'
     assert events[-1]["iterations"] == 2
     assert len({event["id"] for event in events}) == len(events)
+
+
+class Streaming(ScriptedLLM):
+    """Says its answer in pieces; waits for ``heard`` after the first."""
+
+    _heard: threading.Event = PrivateAttr(default_factory=threading.Event)
+
+    def call(self, messages: Any, *_: Any, **__: Any) -> str:
+        with llm_call_context():
+            self._emit_stream_chunk_event("Thought: I now know the final answer\n")
+            assert self._heard.wait(20)
+            self._emit_stream_chunk_event("Final Answer: done")
+        return final("done")
+
+
+async def test_what_a_model_says_is_heard_while_it_speaks(make: Any) -> None:
+    llm = Streaming(final)
+    agent = Agent(role="r", goal="g", backstory="b", llm=llm)
+    runner = make(DaprWorkflowCrewRunner, lambda inputs: _crew(agent))
+    heard: list[str] = []
+    async for event in runner.run_async({"topic": "x"}, session_id="s"):
+        if event["type"] == "llm_chunk":
+            heard.append(event["chunk"])
+            assert event["step"] == "main.crew.task0!llm.0"
+            llm._heard.set()
+    assert heard == ["Thought: I now know the final answer\n", "Final Answer: done"]
 
 
 async def test_the_events_of_a_failed_run_say_why(make: Any) -> None:
