@@ -145,11 +145,11 @@ class GraphAdapter:
         return await self._drive(work, scope, live)
 
     async def _begin_lane(self, work: Work, scope: Scope, io: IO) -> Produced:
-        parent, path = await self._openings.parent(work, scope, io)
+        parent, node = await self._openings.parent(work, scope, io)
         try:
             with routed(Route(work.run, self._chunks.emitter(work, [], live=False))):
                 captured = await self._openings.enter(parent, work.item["task"])
-            live = self._openings.nested(scope, work, parent, captured, Parking(work.run), path)
+            live = self._openings.nested(scope, work, parent, captured, Parking(work.run), node)
             live.up_at = work.item["at"]
             return await self._drive(work, scope, live, io)
         finally:

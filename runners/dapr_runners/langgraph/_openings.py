@@ -47,10 +47,10 @@ class Openings:
         return live
 
     def nested(
-        self, scope: Scope, work: Work, parent: Live, captured: Any, parking: Parking, path: str
+        self, scope: Scope, work: Work, parent: Live, captured: Any, parking: Parking, node: str
     ) -> Live:
-        """A loop of the subgraph at ``path``, called as ``captured`` says."""
-        node = path.rpartition("/")[2]
+        """A loop of the subgraph that ``node`` of ``parent`` is, called as ``captured`` says."""
+        path = step_name(parent.path, node)
         graph = subgraph_of(parent.graph, node)
         if graph is None:
             raise GraphChangedError(run_id=scope.run, runner=self._runner, node=path)
@@ -76,10 +76,10 @@ class Openings:
         return enter_subgraph(parent, task_id)
 
     async def parent(self, work: Work, scope: Scope, io: IO) -> tuple[Live, str]:
-        """The loop around the item's lane, to be given back, and the path of the subgraph."""
+        """The loop around the item's lane, to be given back, and the subgraph's node in it."""
         around, n, task_id = split_lane(work.lane)
         parent = await self.shared(work, scope, io, around, n, work.item["at"], f"{task_id}/begin")
-        return parent, step_name(parent.path, parent.loop.tasks[task_id].name)
+        return parent, parent.loop.tasks[task_id].name
 
     async def shared(
         self, work: Work, scope: Scope, io: IO, lane: str, n: int, at: str, use: str | None = None
@@ -118,10 +118,10 @@ class Openings:
                 work, scope, io, around, up_n, body["up_at"], f"{task_id}/thaw{n}"
             )
             try:
-                path = step_name(parent.path, parent.loop.tasks[task_id].name)
                 with routed(Route(work.run, lambda _: None)):
                     captured = await self.enter(parent, task_id)
-                live = self.nested(scope, work, parent, captured, parking, path)
+                node = parent.loop.tasks[task_id].name
+                live = self.nested(scope, work, parent, captured, parking, node)
             finally:
                 self._lives.unshare(parent)
             live.latest = reader.get(body["latest"], "the subgraph's values")

@@ -52,6 +52,31 @@ def subgraph_as_a_node(it: Probe) -> None:
     it.shows_history()
 
 
+def with_paths_as_names(services: Services) -> Any:
+    """Graphs in graphs, whose nodes have names that look like places in each other."""
+    middle = StateGraph(State)
+    middle.add_node("a/b", inner(asks=True))
+    middle.add_node("first", logs("c"))
+    middle.add_edge(START, "a/b")
+    middle.add_edge("a/b", "first")
+    builder = StateGraph(State)
+    builder.add_node("a", middle.compile())
+    builder.add_node("a/a/b", inner())
+    builder.add_node("a/b/__start__", logs("d"))
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "a/a/b")
+    builder.add_edge("a/a/b", "a/b/__start__")
+    return services.compile(builder)
+
+
+@case(with_paths_as_names)
+def names_with_slashes(it: Probe) -> None:
+    config = it.config()
+    it.streams({"x": 0, "log": []}, "updates", config, subgraphs=True)
+    it.streams(Command(resume="!"), "updates", config, subgraphs=True)
+    it.shows_state(config)
+
+
 def asking_node(services: Services) -> Any:
     return around(services, inner(asks=True))
 
