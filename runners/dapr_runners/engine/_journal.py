@@ -247,8 +247,10 @@ class Journal:
             self._identity,
             work.attempt - 1 + work.begun,
         )
-        if (pause := self._made.pause(work, received)) > 0:
-            await io.sleep(pause)
+        if self._made.pause(work, received) > 0:
+            planner = await self._planner_of(work, io)
+            if planner is None or not is_dead(planner):
+                await io.sleep(max(self._made.pause(work, received), 0))
         if record.outcome["k"] == "plan":
             self._made.add(work)
         if hot and self._may_tell_early(work, record):
