@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 
-.PHONY: demo test test-dapr-1.18 lint bench lock clean kill-matrix suite-langgraph \
+.PHONY: demo demo-crew test test-dapr-1.18 lint bench lock clean kill-matrix suite-langgraph \
   suite-langgraph-sample
 
 $(VENV)/.installed: $(LOCK) pyproject.toml
@@ -19,6 +19,9 @@ venv: $(VENV)/.installed
 
 demo: venv
 	$(BIN)/python examples/demo/demo.py
+
+demo-crew: venv
+	$(BIN)/python examples/crew_support/demo.py
 
 test: venv
 	$(BIN)/python -m pytest

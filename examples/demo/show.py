@@ -19,7 +19,7 @@ def killed(text: str) -> None:
 
 
 def line(kind: str, node: str, text: str) -> None:
-    _console.print(f"  [{_COLOURS[kind]}]{kind:<9}[/{_COLOURS[kind]}] {node:<9} {text}")
+    _console.print(f"  [{_COLOURS[kind]}]{kind:<9}[/{_COLOURS[kind]}] {node:<10} {text}")
 
 
 def counted(mark: dict[str, Any]) -> None:
@@ -50,7 +50,7 @@ def table(rows: list[tuple[str, int, str, bool]]) -> None:
     for node, executions, promised, kept in rows:
         colour, word = ("green", "kept") if kept else ("red", "BROKEN")
         _console.print(
-            f"  {node:<9} {executions}   promised: {promised:<28} [{colour}]{word}[/{colour}]"
+            f"  {node:<10} {executions}   promised: {promised:<28} [{colour}]{word}[/{colour}]"
         )
 
 
