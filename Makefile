@@ -27,7 +27,7 @@ test: venv
 	$(BIN)/python -m pytest
 
 kill-matrix: venv
-	$(BIN)/python -m pytest -m "" tests/acceptance/kill_matrix
+	$(BIN)/python -m pytest -m "" tests/acceptance/kill_matrix tests/acceptance/crew_matrix
 
 # The other SDK the README names: two wheels, and its 4 MiB limit on messages lifted by us.
 OLD_DAPR := 1.18.3

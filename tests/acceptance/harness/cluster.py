@@ -39,10 +39,17 @@ class Cluster:
             "case": self.effects.case,
         }
 
-    def use_crew(self, factory: str, *, points: bool = False, **options: Any) -> None:
+    def use_crew(
+        self,
+        factory: str,
+        *,
+        points: bool = False,
+        program: str = "crew_program",
+        **options: Any,
+    ) -> None:
         """What the processes run: ``factory`` is ``module:function``, called with the outside."""
         self.use(factory, points=points, **options)
-        self._settings["program"] = "crew_program"
+        self._settings["program"] = program
 
     def worker(self, **other: Any) -> WorkerProcess:
         """A process that works on runs."""

@@ -17,10 +17,12 @@ class Program:
     factory; ``role`` is ``worker`` (which may call, too) or ``caller``; ``options`` are the
     runner's."""
 
+    points_class = Points
+
     def __init__(self, settings: dict[str, Any]) -> None:
         module, _, name = settings["graph"].partition(":")
         outside = Outside(settings["effects"], settings["case"])
-        points = Points(outside) if settings["points"] else None
+        points = self.points_class(outside) if settings["points"] else None
         store = StoreWithPoints(address=settings["address"])
         store.points = points
         self.runner = DaprWorkflowCrewRunner(
