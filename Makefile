@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 
 .PHONY: demo demo-crew test test-dapr-1.18 lint bench lock clean kill-matrix suite-langgraph \
-  suite-langgraph-sample
+  suite-langgraph-sample suite-crewai
 
 $(VENV)/.installed: $(LOCK) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -61,11 +61,31 @@ suite-langgraph: $(SUITE_VENV)/.installed
 suite-langgraph-sample: $(SUITE_VENV)/.installed
 	$(SUITE_VENV)/bin/python tests/suites/langgraph/run.py --sample 6
 
+# CrewAI's own tests, from a checkout (see tests/suites/README.md), with the version it is of.
+CREWAI_SRC ?=
+CREWAI_VERSION = $(if $(CREWAI_SRC),$(shell \
+  sed -n 's/^__version__ = "\(.*\)"/\1/p' $(CREWAI_SRC)/lib/crewai/src/crewai/__init__.py))
+CREWAI_VENV = .venv-suite-crewai-$(CREWAI_VERSION)
+CREWAI_TOOLS := requirements/suite-crewai.txt
+CREWAI_EXTRAS := litellm,anthropic,google-genai,azure-ai-inference,file-processing
+
+.venv-suite-crewai-%/.installed: $(CREWAI_TOOLS) pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet -r $(CREWAI_TOOLS) "crewai[$(CREWAI_EXTRAS)]==$*"
+	$(@D)/bin/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
+suite-crewai:
+	@test -n "$(CREWAI_VERSION)" || \
+	  { echo "Name a checkout of CrewAI: make suite-crewai CREWAI_SRC=../crewAI"; exit 1; }
+	$(MAKE) $(CREWAI_VENV)/.installed
+	$(CREWAI_VENV)/bin/python tests/suites/crewai/run.py $(abspath $(CREWAI_SRC))
+
 lint: venv
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 
 clean:
-	rm -rf $(VENV) .venv-dapr-* .dapr-runners
+	rm -rf $(VENV) .venv-dapr-* .venv-suite* .dapr-runners
 
 bench: venv
 	$(BIN)/python -m benchmarks.langgraph

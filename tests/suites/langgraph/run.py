@@ -43,7 +43,7 @@ def _run(place: Path, report: Path, options: argparse.Namespace) -> None:
     environment = {
         **os.environ,
         "NO_DOCKER": "true",
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "runners"), str(HERE)]),
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "runners", HERE, HERE.parent))),
         "SUITE_SAMPLE": str(options.sample),
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "durable_plugin", "-p", "sample_plugin"]
