@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 
 .PHONY: demo demo-crew test test-dapr-1.18 lint bench lock clean kill-matrix suite-langgraph \
-  suite-langgraph-sample suite-crewai
+  suite-langgraph-sample suite-crewai bench-crew
 
 $(VENV)/.installed: $(LOCK) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -89,3 +89,6 @@ clean:
 
 bench: venv
 	$(BIN)/python -m benchmarks.langgraph
+
+bench-crew: venv
+	$(BIN)/python -m benchmarks.crewai

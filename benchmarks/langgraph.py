@@ -6,7 +6,6 @@ Exits non-zero when a bar is missed; the last line is the summary.
 import argparse
 import gc
 import os
-import resource
 import sys
 import tempfile
 from itertools import pairwise
@@ -18,7 +17,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from benchmarks.bare import Bare
 from benchmarks.graphs import chain, fan, three
-from benchmarks.timing import Bar, interleaved, per, ratio
+from benchmarks.memory import resident
+from benchmarks.timing import Bar, conclude, interleaved, per, ratio
 from dapr_runners.engine import default_worker
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 from dapr_runners.sidecar import EmbeddedSidecar
@@ -37,15 +37,7 @@ def main() -> int:
                 bars = _measure(Path(folder), options)
         else:
             bars = _measure(Path(folder), options)
-    print()
-    for bar in bars:
-        print(bar)
-    missed = [bar.name for bar in bars if not bar.met]
-    print(
-        f"{len(bars) - len(missed)} of {len(bars)} bars met"
-        + (f"; missed: {missed}" if missed else "")
-    )
-    return 1 if missed else 0
+    return conclude(bars)
 
 
 def _options() -> argparse.Namespace:
@@ -164,20 +156,14 @@ def _memory(options: Any, small: Any) -> list[Bar]:
             small.invoke({"n": 0, "steps": 0})
 
     run(options.runs // 2)
-    before = _resident()
+    before = resident()
     run(options.runs - options.runs // 2)
-    after = _resident()
+    after = resident()
     name = f"resident memory after half / all of {options.runs} runs"
     print(f"{name:<58} {before:8.1f} / {after:.1f} MiB")
     return [
         Bar(f"memory over {options.runs} finished runs, second half to first", after / before, 1.05)
     ]
-
-
-def _resident() -> float:
-    gc.collect()
-    with Path("/proc/self/statm").open() as file:
-        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
 
 
 if __name__ == "__main__":

@@ -52,3 +52,16 @@ def ratio(times: dict[str, list[float]], one: str, other: str) -> float:
 def per(times: list[float], steps: int) -> float:
     """Median milliseconds a step."""
     return statistics.median(times) / steps
+
+
+def conclude(bars: list[Bar]) -> int:
+    """Print the bars and how many are met; 0 when all are."""
+    print()
+    for bar in bars:
+        print(bar)
+    missed = [bar.name for bar in bars if not bar.met]
+    print(
+        f"{len(bars) - len(missed)} of {len(bars)} bars met"
+        + (f"; missed: {missed}" if missed else "")
+    )
+    return 1 if missed else 0
