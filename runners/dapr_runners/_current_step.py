@@ -1,6 +1,8 @@
 """The step that runs right now, for the code inside it to read."""
 
 import hashlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -22,6 +24,16 @@ class CurrentStep:
 
 
 running_step: ContextVar[CurrentStep | None] = ContextVar("dapr_runners_step", default=None)
+
+
+@contextmanager
+def running(step: CurrentStep | None) -> Generator[None]:
+    """Within, ``step`` is the one that runs."""
+    token = running_step.set(step)
+    try:
+        yield
+    finally:
+        running_step.reset(token)
 
 
 def current_step() -> CurrentStep | None:

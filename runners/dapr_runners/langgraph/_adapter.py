@@ -6,6 +6,7 @@ from typing import Any, Literal
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
 
+from dapr_runners._current_step import CurrentStep, running
 from dapr_runners.engine import IO, BreaksRun, Bus, LiveLog, Produced, Record, Work
 from dapr_runners.langgraph._book import Book
 from dapr_runners.langgraph._chunks import Chunks
@@ -166,7 +167,7 @@ class GraphAdapter:
             if work.injected is not None:
                 result = StepResult(work.item["task"], [], error=work.injected)
             else:
-                with routed(route):
+                with routed(route), running(_step_of(work)):
                     step = Step(live, work.item["task"])
                     result = await step.run_async() if live.is_async else step.run()
             if route.refused is not None:
@@ -205,7 +206,7 @@ class GraphAdapter:
         error: BaseException | None = None
         parked = False
         live.parking.route = route
-        with routed(route):
+        with routed(route), running(_step_of(work)):
             try:
                 parked = await advance(live, emit)
             except UnstorableValueError as raised:
@@ -276,6 +277,14 @@ class GraphAdapter:
             if self._on_saver_error == "retry":
                 raise
             raise BreaksRun(error) from error
+
+
+def _step_of(work: Work) -> CurrentStep | None:
+    """The step whose node runs in an activity, if one does."""
+    if work.op not in ("fuse", "step"):
+        return None
+    key = f"{work.lane}{work.n}:{work.item['task']}"
+    return CurrentStep(work.run, key, work.attempt - 1 + work.begun)
 
 
 def _keep_latest(live: Live) -> Callable[[Any], None]:
