@@ -67,7 +67,6 @@ class Pending:
     execute: Callable[[], Any]
     context: contextvars.Context
     wakes: Callable[[], None]
-    before: Request | None
     hints: tuple[Any, ...] = ()
     limit: float | None = None
     """Seconds that it may take, if a time limit of CrewAI's counts."""
@@ -76,7 +75,7 @@ class Pending:
     ran_here: bool = False
 
     def known(self) -> Known:
-        return Known(self.key, self.request.digest, self.request.after(self.before), self.outcome)
+        return Known(self.key, self.request.digest, self.request.news(), self.outcome)
 
 
 @dataclass(slots=True)
@@ -127,6 +126,7 @@ class Driver:
         self._changed = threading.Condition()
         self._moves = 0
         self._known: dict[str, Known] = {}
+        self._open: set[str] = set()  # told, and without an outcome
         self._notes: list[Known] = []
         self._claimed: set[str] = set()
         self._ahead: Counter[str] = Counter()
@@ -212,10 +212,13 @@ class Driver:
                 old = self._known.get(one.key)
                 if old is None:
                     self._known[one.key] = one
+                    if one.outcome is None:
+                        self._open.add(one.key)
                     if one.key not in self._claimed:
                         self._count_ahead(one.key, +1)
                 elif one.outcome is not None:
                     old.outcome = old.outcome or one.outcome
+                    self._open.discard(one.key)
                     old.digest = old.digest or one.digest
                     old.request = old.request or one.request
                 pending = self.pending.get(one.key)
@@ -276,7 +279,7 @@ class Driver:
 
     def is_only_waiting(self) -> bool:
         """Whether nothing can go on before somebody answers."""
-        return all(is_wait(known.key) for known in self._known.values() if known.outcome is None)
+        return all(is_wait(key) for key in self._open)
 
     def tell(self) -> list[Pending]:
         """The pending steps that are new, which now are known. A later one wakes."""
@@ -284,6 +287,7 @@ class Driver:
             new = [pending for key, pending in self.pending.items() if key not in self._known]
             for pending in new:
                 self._known[pending.key] = pending.known()
+                self._open.add(pending.key)
             self.told = True
             return new
 
@@ -294,8 +298,7 @@ class Driver:
             if len(self.pending) != 1 or self._main.running() != 1:
                 return None
             pending = next(iter(self.pending.values()))
-            told = any(known.outcome is None for known in self._known.values())
-            return None if told or kind not in (None, pending.kind) else pending
+            return None if self._open or kind not in (None, pending.kind) else pending
 
     def take_notes(self) -> list[Known]:
         """What was noted since (see :meth:`note`), to be recorded."""
@@ -367,7 +370,7 @@ class Driver:
             return known
         pending = Pending(
             key, ask.kind, ask.name, asked, ask.asked, ask.execute, contextvars.copy_context(),
-            wakes, before, ask.hints, min((budget.left for budget in budgets.get()), default=None),
+            wakes, ask.hints, min((budget.left for budget in budgets.get()), default=None),
         )  # fmt: skip
         with self._changed:
             if self.unwound:

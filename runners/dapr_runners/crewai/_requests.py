@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 _UNSTABLE = ("id", "tool_call_id", "call_id")
@@ -22,34 +22,31 @@ _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 @dataclass(slots=True)
 class _Part:
-    source: Any
+    """A message, as text, with a digest of it and all before it. ``copy`` of it, unless something
+    in it could be changed in place."""
+
+    copy: dict[str, Any] | None
     text: str
     chain: bytes
 
 
 @dataclass(slots=True)
 class Request:
-    """What a step asks for."""
+    """What a step asks for. ``kept`` of its messages are those of the last request before it."""
 
     head: str
-    parts: list[_Part] = field(default_factory=list[_Part])
+    parts: list[_Part]
+    kept: int
 
     @property
     def digest(self) -> str:
         last = self.parts[-1].chain if self.parts else b""
         return hashlib.blake2b(self.head.encode() + b"\0" + last, digest_size=12).hexdigest()
 
-    def after(self, before: "Request | None") -> dict[str, Any]:
-        """What is new in it."""
-        old = [] if before is None else before.parts
-        kept = 0
-        while kept < min(len(old), len(self.parts)) and old[kept].chain == self.parts[kept].chain:
-            kept += 1
-        return {
-            "head": self.head,
-            "kept": kept,
-            "parts": [part.text for part in self.parts[kept:]],
-        }
+    def news(self) -> dict[str, Any]:
+        """What a record holds of it."""
+        texts = [part.text for part in self.parts[self.kept :]]
+        return {"head": self.head, "kept": self.kept, "parts": texts}
 
     def difference(self, recorded: Mapping[str, Any], before: "Request | None") -> str:
         """How this differs from a ``recorded`` request, which came after ``before``."""
@@ -64,34 +61,35 @@ class Request:
 def request(head: Any, messages: Sequence[Any], before: Request | None = None) -> Request:
     """The request with ``head`` and ``messages``; ``before`` is the last one of its strand."""
     old = [] if before is None else before.parts
-    parts: list[_Part] = []
-    chain = b""
-    for number, message in enumerate(messages):
-        source = _source(message)
-        if number < len(old) and len(parts) == number and _same(old[number].source, source):
-            known = old[number]
-            if number == 0 or parts[number - 1].chain == old[number - 1].chain:
-                parts.append(known)
-                chain = known.chain
-                continue
+    kept = _unchanged(messages, old)
+    parts = old[:kept]
+    chain = parts[-1].chain if parts else b""
+    for message in messages[kept:]:
         text = canonical(message)
         chain = hashlib.blake2b(chain + text.encode("utf-8", "surrogatepass")).digest()
-        parts.append(_Part(source, text, chain))
-    return Request(canonical(head), parts)
+        if kept == len(parts) < len(old) and old[kept].chain == chain:
+            kept += 1
+        parts.append(_part(message, text, chain))
+    return Request(canonical(head), parts, kept)
 
 
-def _source(message: Any) -> Any:
-    if not isinstance(message, dict):
-        return (message,)
-    plain = cast(dict[str, Any], message)
-    return (plain.get("role"), plain.get("content"), plain.get("tool_calls"), plain.get("name"))
+def _part(message: Any, text: str, chain: bytes) -> _Part:
+    copy: dict[str, Any] | None = None
+    if isinstance(message, dict):
+        plain = cast(dict[str, Any], message)
+        if all(value is None or isinstance(value, (str, bool, int)) for value in plain.values()):
+            copy = dict(plain)
+    return _Part(copy, text, chain)
 
 
-def _same(old: Any, new: Any) -> bool:
-    """Whether nothing can have changed: only what is immutable, and the same object."""
-    return len(old) == len(new) and all(
-        a is b and (a is None or isinstance(a, str)) for a, b in zip(old, new, strict=True)
-    )
+def _unchanged(messages: Sequence[Any], old: Sequence[_Part]) -> int:
+    """How many of the first messages are seen at a glance to be the old ones."""
+    number = 0
+    for message, part in zip(messages, old, strict=False):
+        if part.copy is None or message != part.copy:
+            break
+        number += 1
+    return number
 
 
 def canonical(value: Any) -> str:

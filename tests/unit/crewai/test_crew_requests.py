@@ -25,10 +25,12 @@ def test_equal_requests_have_equal_digests_whatever_came_before() -> None:
 def test_a_record_holds_what_is_new() -> None:
     system, first = _said("system"), _ask(_said("system"))
     second = _ask(system, _said("more"), before=first)
-    assert second.after(first)["kept"] == 1
-    assert len(second.after(first)["parts"]) == 1
+    assert second.news()["kept"] == 1
+    assert len(second.news()["parts"]) == 1
     rewritten = _ask(_said("other"), _said("more"), before=first)
-    assert rewritten.after(first)["kept"] == 0
+    assert rewritten.news()["kept"] == 0
+    equal = _ask(_said("system"), _said("more"), before=second)
+    assert equal.news()["kept"] == 2
 
 
 def test_a_message_changed_in_place_is_seen() -> None:
@@ -40,7 +42,7 @@ def test_a_message_changed_in_place_is_seen() -> None:
 
 def test_a_difference_shows_both() -> None:
     first = _ask(_said("system"))
-    recorded = _ask(_said("system"), _said("say hello"), before=first).after(first)
+    recorded = _ask(_said("system"), _said("say hello"), before=first).news()
     now = _ask(_said("system"), _said("say goodbye"), before=first)
     diff = now.difference(recorded, first).splitlines()
     assert [line for line in diff if "say" in line] == [
