@@ -66,7 +66,7 @@ def test_a_command(block: Block, checkout: Path) -> None:
 def test_a_program(block: Block, sidecar: EmbeddedSidecar, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(block.text)
-    search = str(ROOT / "examples" / "simple_graph")
+    search = ":".join(str(ROOT / "examples" / name) for name in ("simple_graph", "crew_support"))
     output_of(f"{sys.executable} {program}", tmp_path, PYTHONPATH=search, **sidecar.env())
 
 
