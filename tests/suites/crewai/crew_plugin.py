@@ -8,7 +8,6 @@ import os
 from collections import Counter
 from typing import Any
 
-import newer_names  # noqa: F401  # before the runner is imported
 import pytest
 from crewai import Agent, Crew, Flow, Task
 from steps import Steps
