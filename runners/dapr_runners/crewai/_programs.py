@@ -188,8 +188,9 @@ def _share_as_before(source: Any, copied: Any) -> None:
 
     for before, after in _pairs(source, copied):
         for name in _LLM_FIELDS:
-            if isinstance(getattr(before, name, None), crew.BaseLLM):
-                after.__dict__[name] = fresh(getattr(before, name))
+            # Not by getattr: some are deprecated, and would say so.
+            if isinstance(llm := before.__dict__.get(name), crew.BaseLLM):
+                after.__dict__[name] = fresh(llm)
         if getattr(before, "tools", None):
             after.__dict__["tools"] = [fresh(tool) for tool in before.tools]
 
@@ -210,7 +211,7 @@ def _difference(before: Any, after: Any) -> str | None:
     if isinstance(before, crew.Flow):
         return _flow_difference(before, after)
     for name in sorted(before.model_fields_set - _OWN):
-        if not _equal(getattr(before, name, None), getattr(after, name, None)):
+        if not _equal(before.__dict__.get(name), after.__dict__.get(name)):
             return name
     return None
 
