@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
+from dapr_runners.engine._company import Company
 from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
 from dapr_runners.engine._keys import BROKEN, CANCELLED, attempts_key, end_key, record_key, spec_key
@@ -74,7 +75,9 @@ class Journal:
         bus: Bus,
         limits: Limits,
         mark_begun: Callable[[str], None],
+        company: Company,
     ) -> None:
+        self.company = company
         self._adapter = adapter
         self._codec = codec
         self._bus = bus
@@ -140,7 +143,8 @@ class Journal:
                 raise BreaksRun(broken)
         hot = self._adapter.is_hot(work) and "step" not in work.item
         received = time.monotonic()
-        record = None if hot and self._made.is_first(work) else await self._find(work, io)
+        is_first = hot and (self._made.is_first(work) and await self.company.is_alone(io))
+        record = None if is_first else await self._find(work, io)
         if record is not None:
             await io.run(lambda: self._adapter.recorded(work, record, None, io.inner))
         elif "step" in work.item and (after := await self._remaining(work, io)) > 0:
@@ -247,7 +251,7 @@ class Journal:
             self._identity,
             work.attempt - 1 + work.begun,
         )
-        if self._made.pause(work, received) > 0:
+        if self.company.is_new and self._made.pause(work, received) > 0:
             planner = await self._planner_of(work, io)
             if planner is None or not is_dead(planner):
                 await io.sleep(max(self._made.pause(work, received), 0))

@@ -39,6 +39,11 @@ def thread_key(runner: str, thread: str) -> str:
     return f"dr/thread/{safe_name(runner)[:32]}-{digest(runner, thread)}"
 
 
+def company_key(runner: str) -> str:
+    """State key of who works on runs of ``runner``."""
+    return f"dr/workers/{safe_name(runner)[:32]}-{digest(runner)}"
+
+
 def record_key(run: str, key: str) -> str:
     """State key of a record of ``run``."""
     return f"dr/run/{run}/{key}"

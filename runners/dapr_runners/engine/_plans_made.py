@@ -1,11 +1,10 @@
 """Who may run a step without looking for its record.
 
 The process that made a plan holds what its steps need, and mostly gets them, right after. To look
-first whether each is recorded would cost a call to the store a step. But with several workers
-another one may have got the step, recorded it and died, before it was given to the planner. So the
-planner saves the look only for so many seconds, and every other worker records a step of that plan
-later than that, counted from when it got it, which was after the plan was made. A node that is no
-trifle takes longer anyway.
+first whether each is recorded would cost a call to the store a step. Where there is no other worker
+(see ``_company``), nobody else can have recorded it. And while another one is new, and the planner
+may not know of it, that one records a step later than the planner would run it without a look:
+counted from when it got it, which was after the plan was made.
 """
 
 import time

@@ -12,6 +12,7 @@ from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.engine._attempts import process_identity
 from dapr_runners.engine._bus import Bus, Cancelled
+from dapr_runners.engine._company import Company
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, run_in_thread
 from dapr_runners.engine._journal import UNNOTICED_ALONE, Journal, Limits
 from dapr_runners.engine._keys import (
@@ -105,6 +106,7 @@ class Runner:
             bus,
             Limits(max_attempts, steps_per_activity, seconds_per_activity),
             self._mark_begun,
+            Company(name),
         )
         self._registered = False
         self._register()

@@ -78,6 +78,7 @@ class Worker:
             self._stores[runner] = store
             self._names[runner] = activities
             if self._runtime is not None:
+                journal.company.join(store)
                 self._register_with(self._runtime, runner)
 
     def unregister(self, runner: str, journal: Journal) -> None:
@@ -87,7 +88,7 @@ class Worker:
             if self._journals.get(runner) is not journal:
                 return
             del self._journals[runner]
-            self._stores.pop(runner, None)
+            journal.company.leave(self._stores.pop(runner))
             self._names.pop(runner, None)
 
     def _register_with(self, runtime: sdk.WorkflowRuntime, runner: str) -> None:
@@ -168,7 +169,8 @@ class Worker:
             runtime = sdk.WorkflowRuntime(host=host, port=port, maximum_thread_pool_workers=16)
             lift_message_limit(runtime)
             resolve_activities(runtime, self._find_activity)
-            for runner in self._journals:
+            for runner, journal in self._journals.items():
+                journal.company.join(self._stores[runner])
                 self._register_with(runtime, runner)
             self._hands = Hands(STEP_THREADS, "dapr-runners-step")
             runtime.start()
@@ -235,8 +237,11 @@ class Worker:
             hands, self._hands = self._hands, None
             loop, self._loop = self._loop, None
             client = self._idle_client()
+            journals = [(each, self._stores[name]) for name, each in self._journals.items()]
         runtime.shutdown()
         self._close_stream_loop()
+        for journal, store in journals:
+            journal.company.leave(store)
         if client is not None:
             client.close()
         if loop is not None:
