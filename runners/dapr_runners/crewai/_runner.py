@@ -68,6 +68,7 @@ class _CrewAIRunner(Runner):
     """
 
     framework = "crewai"
+    _keyed_by = "session_id"
     _kinds: tuple[Any, ...] = ()
 
     def __init__(
@@ -302,6 +303,35 @@ class _CrewAIRunner(Runner):
         if (data := end.body.get("error")) is not None:
             raise codec.decode(data, f"the error of {end.key}")
         return codec.decode(end.body["result"], f"the result of {end.key}")
+
+    # -- operations
+
+    def cancel(
+        self,
+        run_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        thread_id: str | None = None,
+    ) -> None:
+        """Cancel a run, by its id or as the newest of a session (``thread_id`` means the same).
+        What is recorded stays recorded; a step that runs right now runs to its end, and its result
+        is ignored. A run that has ended is left as it is."""
+        super().cancel(run_id, thread_id=thread_id if session_id is None else session_id)
+
+    terminate_workflow = cancel
+
+    def purge(
+        self,
+        run_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        thread_id: str | None = None,
+    ) -> None:
+        """Delete everything recorded for a finished run, by its id or as the newest of a session
+        (``thread_id`` means the same). Raises :class:`RunNotEndedError` while it goes on."""
+        super().purge(run_id, thread_id=thread_id if session_id is None else session_id)
+
+    purge_workflow = purge
 
     # -- questions
 

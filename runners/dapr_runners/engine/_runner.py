@@ -71,6 +71,8 @@ class Runner:
     """
 
     framework = ""
+    _keyed_by = "thread_id"
+    """What callers name a thread by."""
 
     def __init__(
         self,
@@ -394,7 +396,7 @@ class Runner:
         if run_id is not None:
             return run_id
         if thread_id is None:
-            raise TypeError("pass run_id or thread_id")
+            raise TypeError(f"pass run_id or {self._keyed_by}")
         return run_in_thread(self._turns.current(self._blocking(), thread_id))
 
     def _cancel_run(self, run: str) -> None:

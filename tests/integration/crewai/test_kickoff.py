@@ -234,16 +234,20 @@ def test_a_ready_flow_that_cannot_be_built_again_is_refused(port: int) -> None:
         DaprWorkflowFlowRunner(flow, name="refused", port=port)
 
 
-def test_a_cancelled_run_has_no_result_and_can_be_purged(make: Any) -> None:
+@pytest.mark.parametrize("name", ["session_id", "thread_id"])
+def test_a_cancelled_run_has_no_result_and_can_be_purged(make: Any, name: str) -> None:
     runner = make(DaprWorkflowCrewRunner, lambda inputs: make_crew(human_input=True))
     running = Background(runner)
     questions(runner)
-    runner.cancel(thread_id="s")
+    runner.cancel(**{name: "s"})
     with pytest.raises(RunCancelledError):
         running.result()
-    runner.purge(thread_id="s")
+    runner.purge(**{name: "s"})
     with pytest.raises(RunNotFoundError):
         runner.result("s")
+    for operation in (runner.cancel, runner.terminate_workflow, runner.purge_workflow):
+        with pytest.raises(TypeError, match="pass run_id or session_id"):
+            operation()
 
 
 def test_nothing_is_left_of_a_purged_run(make: Any) -> None:
