@@ -2,6 +2,9 @@
 reconnects, the ``workflow_id``, and ``replayed``: whether it was recorded before this call attached
 to the run.
 
+A step is planned, then says its chunks, then is completed or failed, with retries in between. A
+question is required, then received.
+
 ==========================  =====================================================================
 ``workflow_started``        ``session_id``, ``name``; ``agent_role`` of a runner for an agent
 ``step_planned``            ``step`` (key), ``kind`` ("llm", "tool", ...), ``name``; for a tool its
@@ -11,7 +14,7 @@ to the run.
 ``llm_chunk``               ``step``, ``chunk``: what a streaming model says, as it says it
 ``step_retry``              ``step``, ``kind``, ``name``, ``after`` (seconds), ``attempt`` (next)
 ``human_input_required``    ``key`` (for answer()), ``prompt``, and what is known of the question
-``human_input_received``    ``key``
+``human_input_received``    ``key``, ``step``
 ``workflow_completed``      ``output`` (CrewAI's result object), ``final_response`` (its text),
                             ``iterations`` (LLM calls), ``status`` ("completed")
 ``workflow_failed``         ``error``: ``message``, ``error_type``, ``stack_trace``; ``exception``
@@ -50,10 +53,18 @@ async def run_events(
     async for event in follow(lambda: common.update(replayed=False)):
         if isinstance(event, Record):
             for number, found in enumerate(story.of_record(event)):
-                yield {"id": f"{run}/{event.key}/{number}", **common, **found}
+                yield {"id": _id(run, event.key, number, found), **common, **found}
         else:
             said: Event = types().codec.decode(event.data, event.id)
+            for found in story.planned(said["step"]):
+                yield {"id": _id(run, event.id, 0, found), **common, **found}
             yield {"type": "llm_chunk", "id": event.id, **common, **said}
+
+
+def _id(run: str, at: str, number: int, event: Event) -> str:
+    """That a step is planned may be told with its first chunk, or with a record."""
+    is_planned = event["type"] == "step_planned"
+    return f"{run}/{event['step']}/planned" if is_planned else f"{run}/{at}/{number}"
 
 
 class _Story:
@@ -64,13 +75,21 @@ class _Story:
         self._planned: dict[str, Event] = {}
         self._calls = 0
 
+    def planned(self, key: str, **about: Any) -> list[Event]:
+        """Tells once that the step ``key`` is planned: no plan tells of an LLM call that is
+        performed on the way to one."""
+        if key in self._planned:
+            return []
+        self._planned[key] = self._step(key) | about
+        return [{"type": "step_planned", **self._planned[key]}]
+
     def of_record(self, record: Record) -> list[Event]:
         outcome = record.outcome
         match outcome["k"]:
             case "plan":
                 return [*self._known(record), *self._plan(record)]
             case "step":
-                return [self._settled(outcome_in(record), record.attempt)]
+                return [self._settled(record, outcome_in(record))]
             case "retry":
                 again = {"after": outcome["after"], "attempt": outcome["attempt"]}
                 return [{"type": "step_retry", **self._step(outcome["id"]), **again}]
@@ -84,31 +103,32 @@ class _Story:
     def _known(self, record: Record) -> list[Event]:
         """What a plan has the outcome of: an LLM call that was performed to get there."""
         told = [one for one in told_by(record) if one.outcome is not None]
-        calls = [one for one in told if self._step(one.key)["kind"] == "llm"]
-        return [self._settled(one, record.attempt) for one in calls]
+        events: list[Event] = []
+        for call in [one for one in told if self._step(one.key)["kind"] == "llm"]:
+            events += [*self.planned(call.key), self._settled(record, call)]
+        return events
 
     def _plan(self, record: Record) -> list[Event]:
         asked: Event = self._types().codec.decode(record.body["asked"], record.key)
         events: list[Event] = []
         for step in record.outcome["steps"]:
-            key = step["id"]
-            about = self._step(key) | {"name": step["name"]}
-            self._planned[key] = about
+            key, name = step["id"], step["name"]
             if step.get("wait"):
                 at = f"{record.key}:{key}"
                 events.append({"type": "human_input_required", "key": at, **asked[key]})
             else:
                 arguments = {k: v for k, v in asked[key].items() if k == "arguments"}
-                events.append({"type": "step_planned", **about, **arguments})
+                events += [event | arguments for event in self.planned(key, name=name)]
         return events
 
-    def _settled(self, known: Known, attempt: int) -> Event:
+    def _settled(self, record: Record, known: Known) -> Event:
         about, outcome = self._step(known.key), known.outcome
         assert outcome is not None
         if about["kind"] == "human":
-            return {"type": "human_input_received", "step": known.key}
+            return {"type": "human_input_received", "key": record.key, "step": known.key}
         self._calls += about["kind"] == "llm"
-        event = {"type": "step_completed", **about, "attempt": attempt, "seconds": outcome.took}
+        took = {"attempt": record.attempt, "seconds": outcome.took}
+        event = {"type": "step_completed", **about, **took}
         if outcome.kind != "value":
             error: Any = self._types().codec.decode(outcome.data, known.key)
             event |= {"type": "step_failed", "error": _described(error)}

@@ -112,19 +112,22 @@ async def test_an_agent_works_on_a_task(make: Any) -> None:
     events = [event async for event in runner.run_async(task=task, session_id="ticket-981")]
     assert [event["type"] for event in events] == [
         "workflow_started",
-        "step_completed",
-        "step_planned",
-        "step_completed",
-        "step_completed",
+        *["step_planned", "step_completed"] * 3,
         "workflow_completed",
     ]
-    assert [event["kind"] for event in events[1:-1]] == ["llm", "tool", "tool", "llm"]
+    steps = [(event["kind"], event["step"]) for event in events[1:-1]]
+    assert steps[::2] == steps[1::2]
+    assert [kind for kind, _ in steps[::2]] == ["llm", "tool", "llm"]
     assert events[0]["agent_role"] == "r"
-    assert events[2]["arguments"] == {"query": "q0"}
+    assert events[3]["arguments"] == {"query": "q0"}
     assert events[-1]["output"].pydantic == Report(title="T", score=3)
     assert events[-1]["final_response"] == '{"title": "T", "score": 3}'
     assert events[-1]["iterations"] == 2
-    assert len({event["id"] for event in events}) == len(events)
+    ids = [event["id"] for event in events]
+    assert len(set(ids)) == len(ids)
+    run = events[0]["workflow_id"]
+    again = runner.run_async(task=task, session_id="ticket-981", run_id=run)
+    assert [event["id"] async for event in again] == ids
 
 
 class Streaming(ScriptedLLM):
@@ -145,12 +148,16 @@ async def test_what_a_model_says_is_heard_while_it_speaks(make: Any) -> None:
     agent = Agent(role="r", goal="g", backstory="b", llm=llm)
     runner = make(DaprWorkflowCrewRunner, lambda inputs: _crew(agent))
     heard: list[str] = []
+    seen: list[tuple[str, str]] = []
     async for event in runner.run_async({"topic": "x"}, session_id="s"):
+        if "step" in event:
+            seen.append((event["type"], event["step"]))
         if event["type"] == "llm_chunk":
             heard.append(event["chunk"])
-            assert event["step"] == "main.crew.task0!llm.0"
             llm._heard.set()
     assert heard == ["Thought: I now know the final answer\n", "Final Answer: done"]
+    types = ["step_planned", "llm_chunk", "llm_chunk", "step_completed"]
+    assert seen == [(type, "main.crew.task0!llm.0") for type in types]
 
 
 async def test_the_events_of_a_failed_run_say_why(make: Any) -> None:
@@ -162,6 +169,7 @@ async def test_the_events_of_a_failed_run_say_why(make: Any) -> None:
     assert events[-1]["type"] == "workflow_failed"
     assert events[-1]["error"]["error_type"] == "ValueError"
     assert events[-1]["error"]["message"] == "no such model"
+    assert events[1]["type"] == "step_planned"
     failed = [event for event in events if event["type"] == "step_failed"]
     assert failed[0]["error"] == {"message": "no such model", "error_type": "ValueError"}
     with pytest.raises(ValueError, match="no such model"):
