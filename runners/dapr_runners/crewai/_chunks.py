@@ -24,10 +24,10 @@ class Chunks:
         with self._lock:
             self.data.append(data)
             number = len(self.data) - 1
-            if self._bus.wanted(self._run):
+            heard = self._bus.wanted(self._run)
+            if heard:
                 self._bus.publish(self._run, LiveChunk(self._key, number, data))
-            else:
-                self._live_log.write(self._run, self._key, number, data)
+            self._live_log.write(self._run, self._key, number, data, heard=heard)
 
     def end(self) -> int:
         """All is said. How many batches there are for other processes."""

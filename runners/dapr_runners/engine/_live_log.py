@@ -1,12 +1,14 @@
 """Stream chunks of a step that still runs, for callers in other processes.
 
-Where worker and caller are one process the bus carries them. Elsewhere they go through the state
+Where worker and caller are one process the bus carries them. To others they go through the state
 store in small batches, and sooner through a pub/sub component where one is named; the step's
-record, which holds them all, ends it.
+record, which holds them all, ends it. Where a caller listens in this process there may be others
+elsewhere, too: they hear of a step that goes on for a while.
 """
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +22,8 @@ logger = logging.getLogger("dapr_runners")
 
 _EVERY_STORED, _EVERY_PUBLISHED = 0.1, 0.02
 """Seconds between two batches of a step."""
+_BESIDE = 0.3
+"""Seconds for which chunks that are heard in this process wait for others to join them."""
 
 
 def live_key(key: str, batch: int) -> str:
@@ -37,13 +41,17 @@ class LiveLog:
         self._every = _EVERY_STORED if pubsub is None else _EVERY_PUBLISHED
         self._wake = threading.Condition()
         self._waiting: dict[tuple[str, str], list[list[object]]] = {}
+        self._due: dict[tuple[str, str], float] = {}
         self._written: dict[tuple[str, str], int] = {}
         self._thread: threading.Thread | None = None
 
-    def write(self, run: str, key: str, seq: int, data: bytes) -> None:
-        """Chunk number ``seq`` of the record ``key``, before that is written."""
+    def write(self, run: str, key: str, seq: int, data: bytes, *, heard: bool = False) -> None:
+        """Chunk number ``seq`` of the record ``key``, before that is written. ``heard``: there is a
+        caller in this process, who has it already."""
         with self._wake:
             self._waiting.setdefault((run, key), []).append([seq, data])
+            due = time.monotonic() + (_BESIDE if heard else 0)
+            self._due[run, key] = min(due, self._due.get((run, key), due))
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._run, name="dapr-runners-live", daemon=True
@@ -55,26 +63,28 @@ class LiveLog:
         """The step is done: what waits is in its record. Returns how many batches there are."""
         with self._wake:
             self._waiting.pop((run, key), None)
+            self._due.pop((run, key), None)
             return self._written.pop((run, key), 0)
 
     def _run(self) -> None:
         pause = threading.Event()
         while True:
             with self._wake:
-                while not self._waiting:
-                    self._wake.wait()
-                batches = self._take()
+                while not (batches := self._take()):
+                    next_due = min(self._due.values(), default=None)
+                    self._wake.wait(None if next_due is None else next_due - time.monotonic())
             for (run, key, number), chunks in batches.items():
                 self._send(run, key, number, chunks)
             pause.wait(self._every)
 
     def _take(self) -> dict[tuple[str, str, int], list[list[object]]]:
         batches: dict[tuple[str, str, int], list[list[object]]] = {}
-        for place, chunks in self._waiting.items():
+        now = time.monotonic()
+        for place in [place for place, due in self._due.items() if due <= now]:
             number = self._written.get(place, 0)
             self._written[place] = number + 1
-            batches[*place, number] = chunks
-        self._waiting.clear()
+            batches[*place, number] = self._waiting.pop(place)
+            del self._due[place]
         return batches
 
     def _send(self, run: str, key: str, number: int, chunks: Sequence[object]) -> None:

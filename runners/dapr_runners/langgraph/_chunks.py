@@ -30,10 +30,10 @@ class Chunks:
                 chunks.append(data)
                 if not live:
                     return  # its record follows at once, and a wake-up less is a wake-up less
-                if self._bus.wanted(run):
-                    self._bus.publish(run, LiveChunk(key, len(chunks) - 1, data))
-                else:
-                    self._live_log.write(run, key, len(chunks) - 1, data)
+                number, heard = len(chunks) - 1, self._bus.wanted(run)
+                if heard:
+                    self._bus.publish(run, LiveChunk(key, number, data))
+                self._live_log.write(run, key, number, data, heard=heard)
 
         return emit
 

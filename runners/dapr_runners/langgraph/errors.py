@@ -38,7 +38,8 @@ class GraphChangedError(DaprRunnersError):
 @dataclass(eq=False)
 class StreamModeNotRecordedError(DaprRunnersError):
     """The run {run_id!r} was started with {recorded}, so what {wanted} would show was not
-    recorded. Call with the arguments it was started with to attach to it."""
+    recorded. Call with the arguments it was started with to attach to it (run_async needs the
+    modes 'updates' and 'values' beside those it shows)."""
 
     run_id: str
     recorded: str

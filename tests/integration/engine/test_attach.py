@@ -133,7 +133,8 @@ async def test_a_mode_that_was_not_recorded_is_refused(make_runner: MakeRunner) 
     assert str(refused.value) == (
         f"The run {run_id!r} was started with stream_mode=['updates', 'values'], so what "
         "stream_mode=['messages'] would show was not recorded. Call with the arguments it was "
-        "started with to attach to it."
+        "started with to attach to it (run_async needs the modes 'updates' and 'values' beside "
+        "those it shows)."
     )
 
 

@@ -68,3 +68,13 @@ def mutter(state: State) -> State:
         write(word)
     wait_for(heard("again"))
     raise AssertionError("it was to be killed")
+
+
+def listen(live_pubsub: str = "") -> list[Any]:
+    """A caller that attaches to the run of another process, and tells what it has heard."""
+    [runner] = make(live_pubsub)
+    runner.connect()
+    call: Any = {"input": {"said": []}, "config": {"configurable": {"thread_id": "t"}}}
+    for word in runner.stream(**call, stream_mode="custom"):
+        heard(word).touch()
+    return [runner]

@@ -32,6 +32,26 @@ def test_a_chunk_is_heard_before_its_node_has_ended(
     assert tuple(received) == WORDS
 
 
+@pytest.mark.parametrize("live_pubsub", ["", "pubsub"], ids=["state store", "pub/sub"])
+def test_a_chunk_is_heard_elsewhere_too_where_the_first_caller_is_the_worker(
+    sidecar: EmbeddedSidecar,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    live_pubsub: str,
+) -> None:
+    monkeypatch.setenv("HEARD", str(tmp_path))
+    [runner] = make(live_pubsub)
+    runner.start()
+    call: Any = {"input": {"said": []}, "config": {"configurable": {"thread_id": "t"}}}
+    here = runner.stream(**call, stream_mode="custom")
+    received = [next(here)]  # it runs, and is heard here
+    variables = {**sidecar.env(), "HEARD": str(tmp_path), "LISTEN": "1"}
+    with WorkerProcess(HERE, "live_graph:listen", live_pubsub, variables=variables):
+        received += list(here)  # goes on when the other has heard
+    runner.shutdown()
+    assert tuple(received) == WORDS
+
+
 def test_what_a_node_says_when_it_runs_again_is_heard_whatever_it_said_before(
     sidecar: EmbeddedSidecar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
