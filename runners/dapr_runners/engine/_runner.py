@@ -1,11 +1,13 @@
 """What the runners of all frameworks have in common: life, runs, and their results."""
 
+import asyncio
 import logging
 import secrets
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 import grpc
 from dapr.ext.workflow import DaprWorkflowClient
@@ -149,6 +151,31 @@ class Runner:
             self._worker.stop()
         self._worker.unregister(self.name, self._journal)
         self._registered = False
+
+    def __enter__(self) -> Self:
+        """Start; the end of the ``with`` block shuts down."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.shutdown()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self.shutdown)
 
     def _register(self) -> None:
         if not self._registered:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import grpc
 from dapr.ext import workflow as sdk
 
+from dapr_runners.engine._exits import cut_at_exit
 from dapr_runners.engine._hands import Hands
 from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
 from dapr_runners.engine._journal import Journal
@@ -175,6 +176,7 @@ class Worker:
             self._hands = Hands(STEP_THREADS, "dapr-runners-step")
             runtime.start()
             self._runtime = runtime
+        cut_at_exit(self)
 
     @property
     def is_working(self) -> bool:
@@ -248,6 +250,13 @@ class Worker:
             loop.call_soon_threadsafe(loop.stop)
         if hands is not None:
             hands.close()
+
+    def cut(self) -> None:
+        """Close the stream because the program ends. Steps in flight are cut, as by a kill."""
+        with self._lock:
+            runtime, self._runtime = self._runtime, None
+        if runtime is not None:
+            runtime.shutdown()
 
     def _close_stream_loop(self) -> None:
         """The SDK leaves the loop it ran the stream on open, with its sockets."""

@@ -94,3 +94,13 @@ def test_the_graph_is_not_changed(make_runner: MakeRunner) -> None:
     runner.invoke({"x": 1}, thread_id="t")
     assert vars(graph) == before
     assert graph.invoke({"x": 1}) == {"x": 1, "log": ["node"]}
+
+
+def test_a_with_block(build_runner: MakeRunner) -> None:
+    runner = build_runner(chain(Node("node")))
+    with pytest.raises(ZeroDivisionError), runner as entered:
+        assert entered is runner
+        assert runner.is_running
+        assert runner.invoke({"x": 1})["log"] == ["node"]
+        _ = 1 // 0
+    assert not runner.is_running
