@@ -101,11 +101,15 @@ def all_points() -> list[Point]:
     ]
 
 
-def check_calls(events: list[dict[str, Any]], program: Program, killed_at: str) -> None:
+def check_calls(
+    events: list[dict[str, Any]], program: Program, at: str, killed: int | None
+) -> None:
     """Every call was made, none that was recorded again, and one that was in flight at most once
-    more. ``killed_at`` is the point whose first report preceded the death."""
+    more. Something died ``at`` a point: the worker with the process id ``killed``, whose other
+    threads went on for a moment, or (None) the sidecar."""
     seen = [event["point"] for event in events]
-    death = seen.index(killed_at)
+    pids = [event["pid"] for event in events]
+    death = seen.index(at) if killed is None else len(pids) - 1 - pids[::-1].index(killed)
     starts: dict[str, list[int]] = defaultdict(list)
     for place, point in enumerate(seen):
         if point.endswith(" starts"):

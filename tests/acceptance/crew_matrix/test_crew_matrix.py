@@ -50,7 +50,8 @@ def test_a_crew_that_is_killed(point: Point, cluster: Cluster) -> None:
         cluster.effects.release(point.name)
         cluster.sidecar.start()
     assert _text(caller.reply(60)) == program.result
-    check_calls(cluster.effects.events(), program, point.name)
+    killed = first.pid if is_worker else None
+    check_calls(cluster.effects.events(), program, point.name, killed)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
