@@ -68,6 +68,7 @@ class _CrewAIRunner(Runner):
     """
 
     framework = "crewai"
+    _takes_answers = True
     _keyed_by = "session_id"
     _kinds: tuple[Any, ...] = ()
 
@@ -205,6 +206,9 @@ class _CrewAIRunner(Runner):
         io = self._looping()
         claim = await self._claim(io, "kickoff", inputs, task, session_id, run_id, strategy)
 
+        if not claim.started:
+            await self._remind(io, claim.run)
+
         def follow(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
             return self._follow(io, claim.run, caught_up, live=True)
 
@@ -274,6 +278,7 @@ class _CrewAIRunner(Runner):
         end = await self._end_of(io, run)
         if end is None:
             await self._spec_of(io, run)  # raises when there is no such run
+            await self._remind(io, run)
         return end
 
     def _wait(self, io: IO, claim: Claim) -> Any:
@@ -351,7 +356,8 @@ class _CrewAIRunner(Runner):
         run_id: str | None = None,
     ) -> None:
         """Answer the question ``key`` (of :meth:`pending`) with ``value``, a text. It counts once:
-        the same answer again changes nothing, another raises :class:`AlreadyAnsweredError`."""
+        the same answer again changes nothing, another raises :class:`AlreadyAnsweredError`. No
+        worker need be there: the run goes on as soon as one is."""
         self._require_started()
         run = self._resolve(run_id, session_id)
         run_in_thread(self._give_answer(self._blocking(), run, key, value))
@@ -384,6 +390,7 @@ class _CrewAIRunner(Runner):
         await self._spec_of(io, run)
         if await self._end_of(io, run) is not None:
             return []
+        await self._remind(io, run)
         open_keys = await self._open_questions(io, run)
         found: list[PendingQuestion] = []
         for plan in dict.fromkeys(key.partition(":")[0] for key in open_keys):

@@ -28,7 +28,6 @@ from dapr_runners.engine.errors import (
     StepTimeoutError,
     UnknownStepError,
     UnsupportedSdkError,
-    WorkerMissingError,
     WorkflowEngineUnavailableError,
 )
 
@@ -70,7 +69,6 @@ __all__ = [
     "UnsupportedSdkError",
     "Work",
     "Worker",
-    "WorkerMissingError",
     "WorkflowEngineUnavailableError",
     "artifact_prefix",
     "default_worker",

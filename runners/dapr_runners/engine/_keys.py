@@ -44,6 +44,11 @@ def company_key(runner: str) -> str:
     return f"dr/workers/{safe_name(runner)[:32]}-{digest(runner)}"
 
 
+def untold_key(runner: str) -> str:
+    """State key of the answers that runs of ``runner`` may not have been told of."""
+    return f"dr/untold/{safe_name(runner)[:32]}-{digest(runner)}"
+
+
 def record_key(run: str, key: str) -> str:
     """State key of a record of ``run``."""
     return f"dr/run/{run}/{key}"

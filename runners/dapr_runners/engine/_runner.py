@@ -35,11 +35,13 @@ from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._turns import (
     Claim,
     MultitaskStrategy,
+    Progress,
     Turns,
     pack_spec,
     said,
     unpack_spec,
 )
+from dapr_runners.engine._untold import Lookout, Untold
 from dapr_runners.engine._work import ANY_NAME, Adapter, Json, Record
 from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
@@ -50,10 +52,15 @@ from dapr_runners.engine.errors import (
     RunNotEndedError,
     RunNotFoundError,
     UnknownStepError,
-    WorkerMissingError,
 )
 from dapr_runners.errors import DaprRunnersError
-from dapr_runners.state import Artifacts, Codec, CorruptRecordError, StateStore
+from dapr_runners.state import (
+    Artifacts,
+    Codec,
+    CorruptRecordError,
+    SidecarUnreachableError,
+    StateStore,
+)
 
 logger = logging.getLogger("dapr_runners")
 _PURGE_PATIENCE = 2.0
@@ -73,6 +80,8 @@ class Runner:
     """
 
     framework = ""
+    _takes_answers = False
+    """Whether runs wait for answers (:meth:`_answer`)."""
     _keyed_by = "thread_id"
     """What callers name a thread by."""
 
@@ -112,6 +121,8 @@ class Runner:
             self._mark_begun,
             Company(name),
         )
+        self._untold = Untold(name)
+        self._lookout = Lookout(lambda: run_in_thread(self._remind(BlockingIO(store))))
         self._registered = False
         self._register()
 
@@ -128,6 +139,7 @@ class Runner:
             self._register()
             self._worker.start()
             self._started = True
+            self._look_out()
 
     def connect(self) -> None:
         """Be a caller only: start, follow, answer and cancel runs here, while processes that have
@@ -139,10 +151,12 @@ class Runner:
             self._register()
             self._worker.connect()
             self._connected = True
+            self._look_out()
 
     def shutdown(self) -> None:
         """Stop working and calling. Runs that are not finished go on when a worker is there
         again."""
+        self._lookout.end()
         if self._connected:
             self._connected = False
             self._worker.disconnect()
@@ -176,6 +190,10 @@ class Runner:
         trace: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self.shutdown)
+
+    def _look_out(self) -> None:
+        if self._takes_answers:
+            self._lookout.begin()
 
     def _register(self) -> None:
         if not self._registered:
@@ -336,6 +354,7 @@ class Runner:
         }
         record = Record(at, outcome, body, [], [], process_identity())
         data = self._codec.encode(record.pack(), f"the record {at}")
+        await self._untold.add(io, run, at)
         ours = await io.create(record_key(run, at), data)
         if ours:
             self._bus.publish(run, record)
@@ -344,30 +363,32 @@ class Runner:
         return ours
 
     async def _tell_answered(self, io: IO, run: str, at: str) -> None:
-        """Tell the workflow of ``run`` that the answer it waits for is recorded under ``at``."""
-        give_up_at = time.monotonic() + ASKING
-        pause = 0.05
-        while True:
-            try:
-                await io.call(lambda: self._worker.client.raise_workflow_event(run, at, data=at))
-                return
-            except grpc.RpcError as error:
-                call: Any = error
-                if call.code() is not grpc.StatusCode.FAILED_PRECONDITION:
-                    raise
-                # A sidecar knows a workflow while there is a worker for it.
-                if time.monotonic() > give_up_at:
-                    raise WorkerMissingError(runner=self.name, run_id=run) from error
-            await io.sleep(pause)
-            pause = min(pause * 1.5, 0.5)
+        """Tell the workflow of ``run`` that the answer it waits for is recorded under ``at``. When
+        that cannot be, whoever works on it later does."""
+        try:
+            await io.call(lambda: self._worker.client.raise_workflow_event(run, at, data=at))
+        except (SidecarUnreachableError, grpc.RpcError) as error:
+            call: Any = error
+            # A sidecar knows a workflow while there is a worker for it.
+            is_early = (
+                isinstance(error, grpc.RpcError)
+                and call.code() is grpc.StatusCode.FAILED_PRECONDITION
+            )
+            level = logging.INFO if is_early else logging.WARNING
+            logger.log(level, "run %s is not told yet of the answer %s: %s", run, at, error)
+        else:
+            await self._untold.remove(io, run, at)
 
-    async def _remind(self, io: IO, run: str) -> None:
-        """Tell the workflow of ``run`` of answers whose givers could not."""
-        asked = await self._open_questions(io, run)
-        recorded = await io.get_many([record_key(run, at) for at in asked])
-        for at in asked:
-            if record_key(run, at) in recorded:
-                self._raise_event(run, at)
+    async def _remind(self, io: IO, only: str | None = None) -> None:
+        """Tell runs (one, or all) of answers whose givers could not."""
+        for run, at in await self._untold.all(io):
+            if only not in (None, run):
+                continue
+            if await self._turns.progress(io, run) is not Progress.ACTIVE:
+                await self._untold.remove(io, run, at)
+            elif await io.get(record_key(run, at)) is not None:
+                await self._tell_answered(io, run, at)
+            # Otherwise it is about to be recorded.
 
     async def _open_questions(self, io: IO, run: str) -> list[str]:
         """Record keys of the steps that ``run`` waits with for an answer, oldest first."""

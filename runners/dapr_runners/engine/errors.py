@@ -74,15 +74,6 @@ class RunNotEndedError(DaprRunnersError):
 
 
 @dataclass(eq=False)
-class WorkerMissingError(DaprRunnersError):
-    """No worker of the runner {runner!r} is there, so the run {run_id!r} could not be told of its
-    answer. The answer is recorded. Start a worker, then give the answer again or call resume()."""
-
-    runner: str
-    run_id: str
-
-
-@dataclass(eq=False)
 class RunCancelledError(DaprRunnersError):
     """The run {run_id!r} was cancelled before it ended, so it has no result. Steps recorded until
     then stay recorded."""

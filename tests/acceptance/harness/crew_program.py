@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from dapr_runners.crewai import DaprWorkflowCrewRunner
-from dapr_runners.engine import Worker
+from dapr_runners.engine import Worker, record_key
 from harness.effects import Outside
 from harness.hooks import Points, StoreWithPoints
 
@@ -22,7 +22,7 @@ class Program:
     def __init__(self, settings: dict[str, Any]) -> None:
         module, _, name = settings["graph"].partition(":")
         outside = Outside(settings["effects"], settings["case"])
-        points = self.points_class(outside) if settings["points"] else None
+        self._points = points = self.points_class(outside) if settings["points"] else None
         store = StoreWithPoints(address=settings["address"])
         store.points = points
         self.runner = DaprWorkflowCrewRunner(
@@ -74,8 +74,24 @@ class Program:
         return [question.key for question in self.runner.pending(session)]
 
     def answer(self, session: str, key: str, value: str) -> None:
-        """Answer a question."""
+        """Answer a question. Its points are ``answer stored`` and ``answer recorded``."""
+        if self._points is not None:
+            run = self.runner._resolve(None, session)
+            self._points.name_key(record_key(run, key), "answer")
         self.runner.answer(session, key, value)
+
+    def follow(self, session: str) -> list[str]:
+        """Types of the events of ``run_async``, to the end of the run."""
+
+        async def listen() -> list[str]:
+            return [event["type"] async for event in self.runner.run_async(session_id=session)]
+
+        return asyncio.run(listen())
+
+    def status(self, run: str) -> str | None:
+        """The workflow's status: who asks for it does not attach to the run."""
+        found = self.runner.get_workflow_status(run)
+        return None if found is None else found["status"]
 
 
 def _told(result: Any) -> Any:

@@ -48,6 +48,10 @@ class Points:
         self._names[record_key(work.run, work.key)] = name
         return name
 
+    def name_key(self, key: str, name: str) -> None:
+        """Call the writing of the state key ``key``, by no step, ``name``."""
+        self._names[key] = name
+
     def reach_flush(self) -> None:
         """Something has reached the saver."""
         if names := self._flushing.get():

@@ -1,0 +1,100 @@
+"""Answers that a run may not have been told of, listed under one key of the runner.
+
+An answer is listed before it is recorded, and taken off when the workflow has its event. So one
+that was given while no worker was there, or by a process that died right after, is found by whoever
+starts to work, and the run goes on by itself.
+"""
+
+import json
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from dapr_runners.engine._io import IO
+from dapr_runners.engine._keys import untold_key
+from dapr_runners.state import SidecarUnreachableError
+
+logger = logging.getLogger("dapr_runners")
+
+_FIRST_LOOK, _LONGEST_PAUSE = 0.1, 5.0
+"""Seconds between two looks at the list, in processes that have the runner."""
+
+
+class Untold:
+    """The list of one runner: runs, with the record keys of their answers."""
+
+    def __init__(self, runner: str) -> None:
+        self._key = untold_key(runner)
+
+    async def all(self, io: IO) -> list[tuple[str, str]]:
+        """What is listed."""
+        data = await io.get(self._key)
+        return [] if data is None else [(run, at) for run, at in json.loads(data)]
+
+    async def add(self, io: IO, run: str, at: str) -> None:
+        """List an answer, unless it is."""
+        await self._change(
+            io, lambda listed: [*listed, [run, at]] if [run, at] not in listed else None
+        )
+
+    async def remove(self, io: IO, run: str, at: str) -> None:
+        """Take an answer off the list."""
+        await self._change(
+            io,
+            lambda listed: (
+                [one for one in listed if one != [run, at]] if [run, at] in listed else None
+            ),
+        )
+
+    async def _change(self, io: IO, change: Callable[[list[Any]], list[Any] | None]) -> None:
+        while True:
+            found = await io.read(self._key)
+            changed = change([] if found is None else json.loads(found.value))
+            if changed is None:
+                return
+            data = json.dumps(changed).encode()
+            written = (
+                await io.create(self._key, data)
+                if found is None
+                else await io.replace(self._key, data, found.etag)
+            )
+            if written:
+                return
+
+
+class Lookout:
+    """Calls ``look`` now and again, in a thread of its own, soon after :meth:`begin`."""
+
+    def __init__(self, look: Callable[[], None]) -> None:
+        self._look = look
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Begin, unless it has."""
+        if self._thread is None:
+            self._over = threading.Event()
+            self._thread = threading.Thread(
+                target=self._run, args=(self._over,), name="dapr-runners-untold", daemon=True
+            )
+            self._thread.start()
+
+    def end(self) -> None:
+        """End, and wait for a look that is under way, though not long."""
+        self._over.set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join(2.0)
+
+    def _run(self, over: threading.Event) -> None:
+        pause = _FIRST_LOOK
+        while not over.wait(pause):
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            try:
+                self._look()
+            except SidecarUnreachableError as error:
+                logger.debug("looking for answers: %s", error)
+            except Exception as error:
+                # The next look may go well, and who waits for the run is not here to be told.
+                logger.warning("looking for answers: %s", error)
