@@ -253,6 +253,8 @@ class Worker:
 
     def cut(self) -> None:
         """Close the stream because the program ends. Steps in flight are cut, as by a kill."""
+        if self._runtime is not None:
+            self._settle()
         with self._lock:
             runtime, self._runtime = self._runtime, None
         if runtime is not None:
