@@ -22,10 +22,10 @@ _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 @dataclass(slots=True)
 class _Part:
-    """A message, as text, with a digest of it and all before it. ``copy`` of it, unless something
-    in it could be changed in place."""
+    """A message, as text, with a digest of it and all before it. A deep ``copy`` of it, if it is
+    plain data."""
 
-    copy: dict[str, Any] | None
+    copy: Any
     text: str
     chain: bytes
 
@@ -74,12 +74,22 @@ def request(head: Any, messages: Sequence[Any], before: Request | None = None) -
 
 
 def _part(message: Any, text: str, chain: bytes) -> _Part:
-    copy: dict[str, Any] | None = None
-    if isinstance(message, dict):
-        plain = cast(dict[str, Any], message)
-        if all(value is None or isinstance(value, (str, bool, int)) for value in plain.values()):
-            copy = dict(plain)
-    return _Part(copy, text, chain)
+    try:
+        return _Part(_copy(message), text, chain)
+    except TypeError:
+        return _Part(None, text, chain)
+
+
+def _copy(value: Any) -> Any:
+    """A deep copy of plain data; raises TypeError for anything else."""
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if type(value) is dict:
+        items = cast(dict[Any, Any], value).items()
+        return {_copy(key): _copy(each) for key, each in items}
+    if type(value) is list:
+        return [_copy(each) for each in cast(list[Any], value)]
+    raise TypeError(f"a {type(value).__name__} is not plain")
 
 
 def _unchanged(messages: Sequence[Any], old: Sequence[_Part]) -> int:
