@@ -62,6 +62,20 @@ def test_a_run_goes_on_whose_answer_was_never_told_of(cluster: Cluster) -> None:
     _completes(cluster, worker)
 
 
+def test_a_question_can_be_answered_that_its_workflow_does_not_know_of(cluster: Cluster) -> None:
+    cluster.use_crew("crews:reviewed", points=True)
+    cluster.effects.arm("1 commit advance recorded", "die")
+    worker = cluster.worker()
+    worker.send("follow", "s")
+    worker.wait_dead()
+    caller = cluster.caller()
+    (key,) = caller.ask("pending", "s")
+    _answered(cluster, key)
+    assert caller.ask("pending", "s") == []
+    caller.kill()
+    _completes(cluster, cluster.worker())
+
+
 def test_an_answer_that_is_not_recorded_is_not_given(cluster: Cluster) -> None:
     cluster.use_crew("crews:reviewed", points=True)
     key = _asked_and_killed(cluster)

@@ -375,6 +375,19 @@ class _CrewAIRunner(Runner):
         if first is not None and first.body["known"]["outcome"]["value"] != data:
             raise AlreadyAnsweredError(run_id=run, key=key)
 
+    async def _newest_plan(self, io: IO, run: str) -> str:
+        """The record key of the newest plan: they are numbered from 0, without a gap."""
+        last, beyond = 0, 1
+        while await io.get(record_key(run, str(beyond))) is not None:
+            last, beyond = beyond, beyond * 2
+        while beyond - last > 1:
+            middle = (last + beyond) // 2
+            if await io.get(record_key(run, str(middle))) is not None:
+                last = middle
+            else:
+                beyond = middle
+        return str(last)
+
     async def _all_asked(self, io: IO, run: str, plan: str) -> dict[str, dict[str, Any]]:
         """The questions that a plan tells of, by key."""
         stored = await io.get(record_key(run, plan))
@@ -393,9 +406,12 @@ class _CrewAIRunner(Runner):
         await self._remind(io, run)
         open_keys = await self._open_questions(io, run)
         found: list[PendingQuestion] = []
-        for plan in dict.fromkeys(key.partition(":")[0] for key in open_keys):
+        # Its workflow may not know yet of what it asked last, and will not without a worker.
+        newest = await self._newest_plan(io, run)
+        for plan in dict.fromkeys([*(key.partition(":")[0] for key in open_keys), newest]):
             for key, about in (await self._all_asked(io, run, plan)).items():
-                if key in open_keys and await io.get(record_key(run, key)) is None:
+                is_open = key in open_keys or plan == newest
+                if is_open and await io.get(record_key(run, key)) is None:
                     shown = {k: v for k, v in about.items() if k != "prompt"}
                     found.append(PendingQuestion(key, about["prompt"], shown))
         return found
