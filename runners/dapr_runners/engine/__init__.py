@@ -28,6 +28,7 @@ from dapr_runners.engine.errors import (
     StepTimeoutError,
     UnknownStepError,
     UnsupportedSdkError,
+    WorkerMissingError,
     WorkflowEngineUnavailableError,
 )
 
@@ -69,6 +70,7 @@ __all__ = [
     "UnsupportedSdkError",
     "Work",
     "Worker",
+    "WorkerMissingError",
     "WorkflowEngineUnavailableError",
     "artifact_prefix",
     "default_worker",

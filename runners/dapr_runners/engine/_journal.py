@@ -91,6 +91,10 @@ class Journal:
         self._broken: dict[tuple[str, str], Exception] = {}
         """What followed a plan that the workflow was told of too early, by its record."""
 
+    def scheduling(self, run: str) -> None:
+        """This process is about to schedule ``run``."""
+        self._made.scheduling(run)
+
     async def execute(self, item: Json, io: IO) -> Json:
         """Do ``item``, and as many fused steps after it as the limits allow."""
         try:
@@ -144,7 +148,15 @@ class Journal:
         hot = self._adapter.is_hot(work) and "step" not in work.item
         received = time.monotonic()
         is_first = hot and (self._made.is_first(work) and await self.company.is_alone(io))
-        record = None if is_first else await self._find(work, io)
+        if not self._made.is_from_here(work):
+            found = await io.get_many([end_key(work.run), record_key(work.run, work.key)])
+            if found.get(end_key(work.run)) == CANCELLED:
+                self._adapter.forget(work.run)
+                return {"k": "end", "at": "", "status": "cancelled"}
+            data = found.get(key := record_key(work.run, work.key))
+            record = None if data is None else self.decode(work.key, data, key)
+        else:
+            record = None if is_first else await self._find(work, io)
         if record is not None:
             await io.run(lambda: self._adapter.recorded(work, record, None, io.inner))
         elif "step" in work.item and (after := await self._remaining(work, io)) > 0:

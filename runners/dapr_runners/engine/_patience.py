@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import grpc
 
+from dapr_runners.engine._faults import sidecar_fault
 from dapr_runners.engine._io import IO, Inbox, Spawned
 from dapr_runners.state import SidecarUnreachableError, StoredValue
 
@@ -57,7 +58,10 @@ class PatientIO:
         return await self._insist(lambda: self._io.parts_of(keys))
 
     async def call(self, function: Callable[[], T]) -> T:
-        return await self._insist(lambda: self._io.call(function))
+        try:
+            return await self._insist(lambda: self._io.call(function))
+        except grpc.RpcError as error:
+            raise sidecar_fault(self._address, error) from error
 
     @property
     def inner(self) -> IO:

@@ -22,12 +22,26 @@ class PlansMade:
 
     def __init__(self) -> None:
         self._times: dict[tuple[str, str], float] = {}
+        self._scheduled: dict[str, None] = {}
 
     def add(self, work: Work) -> None:
         """``work`` has made a plan. To be called before anybody is told of it."""
         self._times[work.run, work.key] = time.monotonic()
         while len(self._times) > _KEPT:
             del self._times[next(iter(self._times))]
+
+    def scheduling(self, run: str) -> None:
+        """This process is about to schedule ``run``."""
+        self._scheduled[run] = None
+        while len(self._scheduled) > _KEPT:
+            del self._scheduled[next(iter(self._scheduled))]
+
+    def is_from_here(self, work: Work) -> bool:
+        """Whether this process has planned ``work``, or scheduled the run that it begins. Anything
+        else may be left from before: its run may have been cancelled while nobody worked."""
+        if "at" in work.item:
+            return (work.run, work.item["at"]) in self._times
+        return work.run in self._scheduled
 
     def is_first(self, work: Work) -> bool:
         """Whether nobody can have recorded ``work`` yet."""

@@ -6,6 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -41,7 +42,7 @@ from dapr_runners.engine._turns import (
     said,
     unpack_spec,
 )
-from dapr_runners.engine._untold import Lookout, Untold
+from dapr_runners.engine._untold import PURGE, TERMINATE, Lookout, Untold
 from dapr_runners.engine._work import ANY_NAME, Adapter, Json, Record
 from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
@@ -52,19 +53,22 @@ from dapr_runners.engine.errors import (
     RunNotEndedError,
     RunNotFoundError,
     UnknownStepError,
+    WorkerMissingError,
 )
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import (
     Artifacts,
     Codec,
     CorruptRecordError,
-    SidecarUnreachableError,
     StateStore,
 )
 
 logger = logging.getLogger("dapr_runners")
 _PURGE_PATIENCE = 2.0
 """Seconds: the longest pause while the workflow of a run that has ended is about to end too."""
+_TELLING_PATIENCE = 1.0
+"""Seconds that a caller waits for a workflow to be terminated or purged."""
+_OVER = ("COMPLETED", "FAILED", "TERMINATED", "CANCELED")
 T = TypeVar("T")
 
 
@@ -122,7 +126,10 @@ class Runner:
             Company(name),
         )
         self._untold = Untold(name)
-        self._lookout = Lookout(lambda: run_in_thread(self._remind(BlockingIO(store))))
+        self._lookout = Lookout(
+            lambda: run_in_thread(self._remind(PatientIO(BlockingIO(store), seconds=0.0))),
+            for_good=self._takes_answers,
+        )
         self._registered = False
         self._register()
 
@@ -192,7 +199,7 @@ class Runner:
         await asyncio.to_thread(self.shutdown)
 
     def _look_out(self) -> None:
-        if self._takes_answers:
+        if self._takes_answers or self._started:
             self._lookout.begin()
 
     def _register(self) -> None:
@@ -238,8 +245,12 @@ class Runner:
             raise InvalidRunIdError(run_id=wanted)
         fingerprint = digest(self.name, fingerprint)
         packed = pack_spec(self._codec, fingerprint, {**spec, "thread": thread})
-        if not self._worker.is_working:
-            before_schedule = _nothing
+        lend = before_schedule if self._worker.is_working else _nothing
+
+        def before(run: str) -> None:
+            self._journal.scheduling(run)
+            lend(run)
+
         if thread is None:
             run = wanted or f"{safe_name(self.name)[:32]}-{secrets.token_hex(8)}"
             return await self._turns.start_unthreaded(
@@ -248,7 +259,7 @@ class Runner:
                 fingerprint=fingerprint,
                 spec=packed,
                 mode=mode,
-                before_schedule=before_schedule,
+                before_schedule=before,
             )
         return await self._turns.claim(
             io,
@@ -259,7 +270,7 @@ class Runner:
             strategy=strategy or self._strategy,
             cancel=self._cancel_run,
             wanted=wanted,
-            before_schedule=before_schedule,
+            before_schedule=before,
         )
 
     async def _follow(
@@ -367,28 +378,66 @@ class Runner:
         that cannot be, whoever works on it later does."""
         try:
             await io.call(lambda: self._worker.client.raise_workflow_event(run, at, data=at))
-        except (SidecarUnreachableError, grpc.RpcError) as error:
-            call: Any = error
-            # A sidecar knows a workflow while there is a worker for it.
-            is_early = (
-                isinstance(error, grpc.RpcError)
-                and call.code() is grpc.StatusCode.FAILED_PRECONDITION
-            )
-            level = logging.INFO if is_early else logging.WARNING
+        except DaprRunnersError as error:
+            level = logging.INFO if isinstance(error, WorkerMissingError) else logging.WARNING
             logger.log(level, "run %s is not told yet of the answer %s: %s", run, at, error)
         else:
             await self._untold.remove(io, run, at)
 
-    async def _remind(self, io: IO, only: str | None = None) -> None:
-        """Tell runs (one, or all) of answers whose givers could not."""
-        for run, at in await self._untold.all(io):
+    async def _remind(self, io: IO, only: str | None = None) -> bool:
+        """Tell runs (one, or all) of answers whose givers could not. Whether there were any."""
+        listed = await self._untold.all(io)
+        for run, at in listed:
             if only not in (None, run):
                 continue
-            if await self._turns.progress(io, run) is not Progress.ACTIVE:
+            if at in (TERMINATE, PURGE):
+                await self._make_good(io, run, at)
+            elif await self._turns.progress(io, run) is not Progress.ACTIVE:
                 await self._untold.remove(io, run, at)
             elif await io.get(record_key(run, at)) is not None:
                 await self._tell_answered(io, run, at)
             # Otherwise it is about to be recorded.
+        return bool(listed)
+
+    async def _make_good(self, io: IO, run: str, what: str) -> None:
+        """Terminate or purge the workflow of a run that was cancelled or purged, if it is left."""
+        client = self._worker.client
+        state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
+        is_over = state is None or state.runtime_status.name in _OVER
+        if what == TERMINATE and not is_over:
+            is_done = await self._tell_soon(io, run, lambda: client.terminate_workflow(run))
+        elif what == PURGE and state is not None and await io.get(spec_key(run)) is None:
+            is_done = await self._tell_soon(io, run, lambda: client.purge_workflow(run))
+        else:
+            is_done = True
+        if is_done:
+            await self._untold.remove(io, run, what)
+
+    async def _tell_soon(self, io: IO, run: str, tell: Callable[[], None]) -> bool:
+        """Whether ``tell``, which tells the workflow of ``run`` something, could. A sidecar that
+        has no worker may take its time to say so: that is not waited for."""
+        told: Future[None] = Future()
+
+        def call() -> None:
+            try:
+                tell()
+            except Exception as error:
+                told.set_exception(error)
+            else:
+                told.set_result(None)
+
+        threading.Thread(target=call, name="dapr-runners-tell", daemon=True).start()
+        give_up_at = time.monotonic() + _TELLING_PATIENCE
+        pause = 0.001
+        while not told.done() and time.monotonic() < give_up_at:
+            await io.sleep(pause)
+            pause = min(pause * 1.5, 0.1)
+        error = told.exception() if told.done() else None
+        if error is not None:
+            if not isinstance(error, grpc.RpcError):
+                raise error
+            logger.info("the workflow of %s is left for a worker: %s", run, error)
+        return told.done() and error is None
 
     async def _open_questions(self, io: IO, run: str) -> list[str]:
         """Record keys of the steps that ``run`` waits with for an answer, oldest first."""
@@ -452,12 +501,15 @@ class Runner:
 
     async def _cancel(self, io: IO, run: str) -> None:
         client = self._worker.client
-        if await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False)) is None:
+        state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
+        # One that waits for a worker has no workflow yet.
+        if state is None and await io.get(spec_key(run)) is None:
             raise RunNotFoundError(run_id=run)
         at = end_key(run)
         if not await io.create(at, CANCELLED) and await io.get(at) != CANCELLED:
             return
-        await io.call(lambda: client.terminate_workflow(run))
+        if not await self._tell_soon(io, run, lambda: client.terminate_workflow(run)):
+            await self._untold.add(io, run, TERMINATE)
         self._bus.publish(run, Cancelled())
         self._adapter.forget(run)
 
@@ -498,10 +550,15 @@ class Runner:
             state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
             if state is None:
                 return False
-            if state.runtime_status.name in ("COMPLETED", "FAILED", "TERMINATED", "CANCELED"):
-                await io.call(lambda: client.purge_workflow(run))
+            if state.runtime_status.name in _OVER:
+                if not await self._tell_soon(io, run, lambda: client.purge_workflow(run)):
+                    await self._untold.add(io, run, PURGE)
                 return True
-            if await io.get(end_key(run)) is None or pause > _PURGE_PATIENCE:
+            is_active = await io.get(end_key(run)) is None
+            if not is_active and pause > _PURGE_PATIENCE:
+                # Raises when it cannot end because there is no worker.
+                await io.call(lambda: client.terminate_workflow(run))
+            if is_active or pause > _PURGE_PATIENCE:
                 raise RunNotEndedError(run_id=run)
             # Its end is recorded, or it is cancelled: the workflow is about to end.
             await io.sleep(pause)

@@ -1,4 +1,5 @@
-"""Answers that a run may not have been told of, listed under one key of the runner.
+"""Answers that a run may not have been told of, listed under one key of the runner; and runs that
+were cancelled or purged, whose workflow may not have been.
 
 An answer is listed before it is recorded, and taken off when the workflow has its event. So one
 that was given while no worker was there, or by a process that died right after, is found by whoever
@@ -19,6 +20,10 @@ logger = logging.getLogger("dapr_runners")
 
 _FIRST_LOOK, _LONGEST_PAUSE = 0.1, 5.0
 """Seconds between two looks at the list, in processes that have the runner."""
+
+
+TERMINATE, PURGE = "!terminate", "!purge"
+"""Listed in place of the record key of an answer: what a workflow is to be told otherwise."""
 
 
 class Untold:
@@ -64,10 +69,12 @@ class Untold:
 
 
 class Lookout:
-    """Calls ``look`` now and again, in a thread of its own, soon after :meth:`begin`."""
+    """Calls ``look`` now and again, in a thread of its own, soon after :meth:`begin`: for as long
+    as it says that it has found something, if ``for_good`` is false."""
 
-    def __init__(self, look: Callable[[], None]) -> None:
+    def __init__(self, look: Callable[[], bool], for_good: bool) -> None:
         self._look = look
+        self._for_good = for_good
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -92,7 +99,8 @@ class Lookout:
         while not over.wait(pause):
             pause = min(pause * 2, _LONGEST_PAUSE)
             try:
-                self._look()
+                if not self._look() and not self._for_good:
+                    return
             except SidecarUnreachableError as error:
                 logger.debug("looking for answers: %s", error)
             except Exception as error:

@@ -17,6 +17,7 @@ import grpc
 from dapr.ext import workflow as sdk
 
 from dapr_runners.engine._exits import cut_at_exit
+from dapr_runners.engine._faults import sidecar_fault
 from dapr_runners.engine._hands import Hands
 from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
 from dapr_runners.engine._journal import Journal
@@ -24,17 +25,8 @@ from dapr_runners.engine._metadata import missing_service
 from dapr_runners.engine._sdk import lift_message_limit, resolve_activities
 from dapr_runners.engine._work import ANY_NAME, Json
 from dapr_runners.engine._workflow import run_workflow
-from dapr_runners.engine.errors import (
-    ActorStoreMissingError,
-    DuplicateRunnerError,
-    WorkflowEngineUnavailableError,
-)
-from dapr_runners.state import (
-    SidecarUnreachableError,
-    StateStore,
-    UnauthorizedError,
-    sidecar_address,
-)
+from dapr_runners.engine.errors import DuplicateRunnerError, WorkflowEngineUnavailableError
+from dapr_runners.state import StateStore, sidecar_address
 
 T = TypeVar("T")
 
@@ -274,7 +266,7 @@ class Worker:
         try:
             client.get_workflow_state("dapr-runners-probe", fetch_payloads=False)
         except grpc.RpcError as error:
-            raise _sidecar_fault(self.address, error) from error
+            raise sidecar_fault(self.address, error) from error
         finally:
             client.close()
         if (missing := missing_service(self.address)) is not None:
@@ -301,20 +293,6 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()
-
-
-def _sidecar_fault(address: str, error: grpc.RpcError) -> Exception:
-    call: Any = error
-    detail: str = call.details() or ""
-    match call.code():
-        case grpc.StatusCode.UNAVAILABLE:
-            return SidecarUnreachableError(address=address, detail=detail)
-        case grpc.StatusCode.UNAUTHENTICATED:
-            return UnauthorizedError(address=address)
-        case _ if "actor runtime" in detail or "state store" in detail:
-            return ActorStoreMissingError(address=address)
-        case _:
-            return WorkflowEngineUnavailableError(address=address, detail=detail)
 
 
 def _fresh(activity: Callable[..., Coroutine[Any, Any, Json]]) -> Any:

@@ -74,6 +74,15 @@ class RunNotEndedError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class WorkerMissingError(DaprRunnersError):
+    """No process works for the app of the sidecar at {address}, and without one the sidecar changes
+    no workflow: this one is left as it is. Start a worker (a program that calls start() on the
+    runner), then do this again."""
+
+    address: str
+
+
+@dataclass(eq=False)
 class RunCancelledError(DaprRunnersError):
     """The run {run_id!r} was cancelled before it ended, so it has no result. Steps recorded until
     then stay recorded."""

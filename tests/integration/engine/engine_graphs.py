@@ -1,6 +1,7 @@
 """Runners that several processes of a test make, each for itself."""
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,14 @@ def who(state: State) -> State:
     return {"log": [os.getpid()]}
 
 
+def hold(state: State) -> State:
+    """Tells which process works, and does not end, but for a state with ``x`` 0."""
+    told = who(state)
+    if state.get("x"):
+        threading.Event().wait()
+    return told
+
+
 def ask(state: State) -> State:
     return {"log": [interrupt("go on?")]}
 
@@ -40,7 +49,11 @@ def asking() -> Any:
     return builder.compile()
 
 
-GRAPHS = {"who": lambda: chain(who, Node("last")), "asking": asking}
+GRAPHS = {
+    "who": lambda: chain(who, Node("last")),
+    "held": lambda: chain(hold, Node("last")),
+    "asking": asking,
+}
 
 
 def make(name: str, port: int | None = None) -> DaprWorkflowGraphRunner:

@@ -1,0 +1,30 @@
+"""What an error of the Dapr SDK's client means, in the words of this package."""
+
+from typing import Any
+
+import grpc
+
+from dapr_runners.engine.errors import (
+    ActorStoreMissingError,
+    WorkerMissingError,
+    WorkflowEngineUnavailableError,
+)
+from dapr_runners.state import SidecarUnreachableError, UnauthorizedError
+
+
+def sidecar_fault(address: str, error: grpc.RpcError) -> Exception:
+    """The error to raise for ``error``, which a call to the sidecar at ``address`` raised."""
+    call: Any = error
+    detail: str = call.details() or ""
+    match call.code():
+        case grpc.StatusCode.UNAVAILABLE:
+            return SidecarUnreachableError(address=address, detail=detail)
+        case grpc.StatusCode.UNAUTHENTICATED:
+            return UnauthorizedError(address=address)
+        case grpc.StatusCode.FAILED_PRECONDITION if "did not find address" in detail:
+            # A sidecar knows a workflow while there is a worker for it.
+            return WorkerMissingError(address=address)
+        case _ if "actor runtime" in detail or "state store" in detail:
+            return ActorStoreMissingError(address=address)
+        case _:
+            return WorkflowEngineUnavailableError(address=address, detail=detail)

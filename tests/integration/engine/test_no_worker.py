@@ -1,0 +1,77 @@
+"""Callers while no process works."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from dapr.ext.workflow import DaprWorkflowClient
+from run_helpers import collect, eventually
+from test_processes import callers_of, worker_of
+
+from dapr_runners.engine import RunCancelledError, RunNotFoundError, WorkerMissingError
+from dapr_runners.sidecar import EmbeddedSidecar
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def status_at(sidecar: EmbeddedSidecar, run_id: str) -> str | None:
+    client = DaprWorkflowClient(host="127.0.0.1", port=str(sidecar.grpc_port))
+    state = client.get_workflow_state(run_id)
+    client.close()
+    return None if state is None else state.runtime_status.name
+
+
+async def test_a_cancelled_run_does_not_go_on(tmp_path: Path) -> None:
+    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar, callers_of(sidecar) as connect:
+        runner = connect("held")
+        with worker_of(sidecar, tmp_path) as worker:
+            waiting = asyncio.create_task(collect(runner.run_async({"x": 1}, run_id="held-1")))
+            await eventually((tmp_path / "worked").exists)
+            worker.kill()
+        runner.cancel("held-1")
+        with pytest.raises(RunCancelledError):
+            await waiting
+        assert status_at(sidecar, "held-1") == "RUNNING"
+        with worker_of(sidecar, tmp_path) as second:
+            await eventually(lambda: status_at(sidecar, "held-1") in ("TERMINATED", "COMPLETED"))
+            assert runner.invoke({"x": 0})["log"] == [second.pid, "last"]
+        assert (tmp_path / "worked").read_text().split() == [str(worker.pid), str(second.pid)]
+
+
+async def test_a_purged_run_is_gone(tmp_path: Path) -> None:
+    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar, callers_of(sidecar) as connect:
+        runner = connect("who")
+        with worker_of(sidecar, tmp_path) as worker:
+            first = await collect(runner.run_async({"x": 1}, run_id="purged"))
+            await eventually(lambda: status_at(sidecar, "purged") == "COMPLETED")
+            worker.kill()
+        runner.purge("purged")
+        with worker_of(sidecar, tmp_path) as second:
+            await eventually(lambda: status_at(sidecar, "purged") is None)
+            with pytest.raises(RunNotFoundError):
+                runner.purge("purged")
+            again = await collect(runner.run_async({"x": 1}, run_id="purged"))
+    assert first[-1]["output"]["log"] == [worker.pid, "last"]
+    assert again[-1]["output"]["log"] == [second.pid, "last"]
+
+
+async def test_a_cancelled_run_is_purged_once_it_can_end(tmp_path: Path) -> None:
+    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar, callers_of(sidecar) as connect:
+        runner = connect("held")
+        with worker_of(sidecar, tmp_path) as worker:
+            waiting = asyncio.create_task(collect(runner.run_async({"x": 1}, run_id="held-1")))
+            await eventually((tmp_path / "worked").exists)
+            worker.kill()
+        runner.cancel("held-1")
+        with pytest.raises(RunCancelledError):
+            await waiting
+        with pytest.raises(WorkerMissingError) as told:
+            runner.purge("held-1")
+        assert str(told.value) == (
+            f"No process works for the app of the sidecar at {sidecar.address}, and without one "
+            "the sidecar changes no workflow: this one is left as it is. Start a worker (a program "
+            "that calls start() on the runner), then do this again."
+        )
+        with worker_of(sidecar, tmp_path):
+            runner.purge("held-1")
+        assert status_at(sidecar, "held-1") is None
