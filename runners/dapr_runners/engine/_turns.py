@@ -8,6 +8,7 @@ import enum
 import json
 import logging
 import secrets
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Generator
@@ -28,6 +29,8 @@ logger = logging.getLogger("dapr_runners")
 MultitaskStrategy: TypeAlias = Literal["reject", "enqueue", "interrupt"]
 
 _RECEIVED_KEPT = 1024
+_TELL_WAITING_AFTER = 3.0
+"""Seconds: with a worker, a run is started in a fraction of one."""
 
 
 class Progress(enum.Enum):
@@ -215,6 +218,9 @@ class Turns:
         request = {"base": self._base(run, mode), "runner": self._runner}
 
         def schedule() -> None:
+            late = threading.Timer(_TELL_WAITING_AFTER, self._tell_waiting, (run,))
+            late.daemon = True
+            late.start()
             try:
                 client: Any = self._client()
                 client.schedule_new_workflow(
@@ -225,8 +231,19 @@ class Turns:
                     raise
                 # Somebody else scheduled it in between: then it runs, which is all we want.
                 logger.debug("run %s was scheduled by another caller", run)
+            finally:
+                late.cancel()
 
         await io.call(schedule)
+
+    def _tell_waiting(self, run: str) -> None:
+        logger.warning(
+            "Run %s waits to be started: no worker of the runner %r seems to be there. It is"
+            " recorded, and begins when a program that calls start() on the runner is; this call"
+            " waits for that.",
+            run,
+            self._runner,
+        )
 
     async def progress(
         self, io: IO, run: str, waits: Callable[[str, Json], None] | None = None

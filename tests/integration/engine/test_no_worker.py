@@ -1,6 +1,7 @@
 """Callers while no process works."""
 
 import asyncio
+import logging
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,34 @@ async def test_a_cancelled_run_is_purged_once_it_can_end(tmp_path: Path) -> None
         with worker_of(sidecar, tmp_path):
             runner.purge("held-1")
         assert status_at(sidecar, "held-1") is None
+
+
+async def test_a_call_says_that_it_waits_for_a_worker(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar, callers_of(sidecar) as connect:
+        runner = connect("who")
+        waiting = asyncio.create_task(collect(runner.run_async({"x": 1}, run_id="early")))
+        await eventually(lambda: "no worker" in caplog.text)
+        assert caplog.record_tuples[-1] == (
+            "dapr_runners",
+            logging.WARNING,
+            "Run early waits to be started: no worker of the runner 'who' seems to be there. It is "
+            "recorded, and begins when a program that calls start() on the runner is; this call "
+            "waits for that.",
+        )
+        with worker_of(sidecar, tmp_path) as worker:
+            assert (await waiting)[-1]["output"]["log"] == [worker.pid, "last"]
+
+
+async def test_a_call_that_waits_for_a_worker_is_cancelled(tmp_path: Path) -> None:
+    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar, callers_of(sidecar) as connect:
+        runner = connect("who")
+        waiting = asyncio.create_task(collect(runner.run_async({"x": 1}, run_id="early")))
+        await eventually(lambda: runner.store.get("dr/run/early/spec") is not None)
+        runner.cancel("early")
+        with worker_of(sidecar, tmp_path):
+            with pytest.raises(RunCancelledError):
+                await waiting
+            await eventually(lambda: status_at(sidecar, "early") in ("TERMINATED", "COMPLETED"))
+        assert not (tmp_path / "worked").exists()
