@@ -64,17 +64,19 @@ def merged(dapr: str) -> bool:
 
 
 def frameworks() -> Iterator[Finding]:
-    """Whether the runners of the installed frameworks can be imported."""
-    found = _version("langgraph")
-    if found is None:
-        yield Finding("langgraph", True, "not installed (pip install 'dapr-runners[langgraph]')")
-        return
-    try:
-        import_module("dapr_runners.langgraph")
-    except Exception as error:
-        yield Finding("langgraph", False, f"{found}: {error}")
-    else:
-        yield Finding("langgraph", True, found)
+    """Whether the runners of the installed frameworks can be imported, which refuse versions that
+    they do not support."""
+    for name in ("langgraph", "crewai"):
+        found = _version(name)
+        if found is None:
+            yield Finding(name, True, f"not installed (pip install 'dapr-runners[{name}]')")
+            continue
+        try:
+            import_module(f"dapr_runners.{name}")
+        except Exception as error:
+            yield Finding(name, False, f"{found} is not supported: {error}")
+        else:
+            yield Finding(name, True, f"{found} is supported")
 
 
 def sidecar(address: str, store_name: str) -> Iterator[Finding]:

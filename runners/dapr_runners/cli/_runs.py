@@ -50,9 +50,10 @@ def runs(
 
 
 def _states(address: str, status: str | None) -> "Iterator[WorkflowState]":
+    import grpc
     from dapr.ext.workflow import DaprWorkflowClient
 
-    from dapr_runners.engine import UnsupportedSdkError, Worker
+    from dapr_runners.engine import UnsupportedSdkError, Worker, sidecar_fault, without_sdk_log
 
     Worker(address).probe()
     host, _, port = address.rpartition(":")
@@ -61,9 +62,12 @@ def _states(address: str, status: str | None) -> "Iterator[WorkflowState]":
         if not hasattr(client, "iter_workflow_instance_ids"):
             raise UnsupportedSdkError(symbol="DaprWorkflowClient.iter_workflow_instance_ids")
         for instance_id in client.iter_workflow_instance_ids():
-            state = client.get_workflow_state(instance_id, fetch_payloads=False)
+            with without_sdk_log():
+                state = client.get_workflow_state(instance_id, fetch_payloads=False)
             # It may have been purged since it was listed.
             if state is not None and status in (None, state.runtime_status.name):
                 yield state
+    except grpc.RpcError as error:
+        raise sidecar_fault(address, error) from None
     finally:
         client.close()

@@ -1,6 +1,7 @@
 """The framework-free engine: one workflow generator, recorded steps, turns, and the runner base."""
 
 from dapr_runners.engine._bus import Bus, LiveChunk
+from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, iterate_in_thread, run_in_thread
 from dapr_runners.engine._journal import Journal, Limits
 from dapr_runners.engine._keys import artifact_prefix, digest, record_key, safe_name, spec_key
@@ -81,7 +82,9 @@ __all__ = [
     "record_key",
     "run_in_thread",
     "safe_name",
+    "sidecar_fault",
     "sidecar_metadata",
     "spec_key",
     "unpack_spec",
+    "without_sdk_log",
 ]

@@ -1,5 +1,9 @@
 """What an error of the Dapr SDK's client means, in the words of this package."""
 
+import logging
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -28,3 +32,19 @@ def sidecar_fault(address: str, error: grpc.RpcError) -> Exception:
             return ActorStoreMissingError(address=address)
         case _:
             return WorkflowEngineUnavailableError(address=address, detail=detail)
+
+
+@contextmanager
+def without_sdk_log() -> Generator[None]:
+    """Keeps the SDK's client from logging, in this thread, the errors that it also raises."""
+    thread = threading.get_ident()
+    log = logging.getLogger("DaprWorkflowClient")
+
+    def is_elsewhere(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    log.addFilter(is_elsewhere)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_elsewhere)

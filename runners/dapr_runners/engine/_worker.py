@@ -17,7 +17,7 @@ import grpc
 from dapr.ext import workflow as sdk
 
 from dapr_runners.engine._exits import cut_at_exit
-from dapr_runners.engine._faults import sidecar_fault
+from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
 from dapr_runners.engine._hands import Hands
 from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
 from dapr_runners.engine._journal import Journal
@@ -264,9 +264,10 @@ class Worker:
         host, port = _host_port(self.address)
         client = sdk.DaprWorkflowClient(host=host, port=port)
         try:
-            client.get_workflow_state("dapr-runners-probe", fetch_payloads=False)
+            with without_sdk_log():
+                client.get_workflow_state("dapr-runners-probe", fetch_payloads=False)
         except grpc.RpcError as error:
-            raise sidecar_fault(self.address, error) from error
+            raise sidecar_fault(self.address, error) from None
         finally:
             client.close()
         if (missing := missing_service(self.address)) is not None:

@@ -1,5 +1,8 @@
 """``dapr-runners doctor`` on sidecars that are well, and on those that are not."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +30,34 @@ def test_all_is_well(sidecar: EmbeddedSidecar) -> None:
     assert "problem" not in result.output
     assert f"workflows     the sidecar at {sidecar.address} runs them" in result.output
     assert "state store   statestore: the first writer of a key wins" in result.output
+    for framework in ("langgraph", "crewai"):
+        told = next(line for line in result.output.splitlines() if framework in line.split()[1:2])
+        assert "is supported" in told or "not installed" in told
 
 
-def test_no_sidecar(sidecar: EmbeddedSidecar) -> None:
+def test_a_crewai_that_is_not_supported(sidecar: EmbeddedSidecar, tmp_path: Path) -> None:
+    (tmp_path / "crewai").mkdir()
+    (tmp_path / "crewai" / "__init__.py").touch()
+    (tmp_path / "crewai-0.1.dist-info").mkdir()
+    (tmp_path / "crewai-0.1.dist-info" / "METADATA").write_text("Name: crewai\nVersion: 0.1\n")
+    program = "from dapr_runners.cli._app import app; app()"
+    result = subprocess.run(
+        [sys.executable, "-c", program, "doctor"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "problem  crewai        0.1 is not supported: " in result.stdout
+    assert "problem  langgraph" not in result.stdout
+
+
+def test_no_sidecar(sidecar: EmbeddedSidecar, caplog: pytest.LogCaptureFixture) -> None:
     sidecar.stop()
     result = doctor()
     assert result.exit_code == 1
+    assert caplog.record_tuples == []
     assert f"problem  sidecar       No Dapr sidecar answers at {sidecar.address}" in result.output
     assert "dapr-runners run -- python app.py" in result.output
 

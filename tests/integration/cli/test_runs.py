@@ -55,8 +55,9 @@ def test_those_of_a_status(three_runs: list[str]) -> None:
     assert listed("--status", "RUNNING").output == ""
 
 
-def test_no_sidecar(sidecar: EmbeddedSidecar) -> None:
+def test_no_sidecar(sidecar: EmbeddedSidecar, caplog: pytest.LogCaptureFixture) -> None:
     sidecar.stop()
     result = listed()
     assert result.exit_code == 1
+    assert caplog.record_tuples == []
     assert f"No Dapr sidecar answers at {sidecar.address}" in result.output

@@ -33,7 +33,7 @@ def runner_at(port: int) -> DaprWorkflowGraphRunner:
 
 
 @begins
-def test_no_sidecar(begin: Begin) -> None:
+def test_no_sidecar(begin: Begin, caplog: pytest.LogCaptureFixture) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -43,6 +43,10 @@ def test_no_sidecar(begin: Begin) -> None:
     assert f"127.0.0.1:{port}" in str(told.value)
     assert "dapr-runners run" in str(told.value)
     assert not runner.is_running
+    # A traceback shows nothing but this error.
+    assert told.value.__suppress_context__ and told.value.__cause__ is None
+    assert told.value.detail
+    assert caplog.record_tuples == []
 
 
 @begins
