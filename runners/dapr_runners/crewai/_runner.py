@@ -112,12 +112,13 @@ class _CrewAIRunner(Runner):
         pubsub = None
         if live_pubsub is not None:
             pubsub = PubSub(live_pubsub, store.address, os.environ.get("DAPR_API_TOKEN"))
+        live_log = LiveLog(store, self._types.codec, pubsub)
         adapter = CrewAdapter(
             name,
             self._program,
             self._types,
             bus=bus,
-            live_log=LiveLog(store, self._types.codec, pubsub),
+            live_log=live_log,
             wake=lambda run: self._raise_event(run, "wake"),
             accepts_mismatch=on_mismatch == "accept",
             retry_after=retry_after,
@@ -130,6 +131,7 @@ class _CrewAIRunner(Runner):
             store=store,
             bus=bus,
             pubsub=pubsub,
+            live_log=live_log,
             worker=worker,
             step_timeout=step_timeout,
             max_attempts=max_attempts,

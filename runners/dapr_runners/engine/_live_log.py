@@ -44,11 +44,27 @@ class LiveLog:
         self._due: dict[tuple[str, str], float] = {}
         self._written: dict[tuple[str, str], int] = {}
         self._thread: threading.Thread | None = None
+        self._sending = threading.Lock()
+        self._closed = False
+
+    def open(self) -> None:
+        """Take chunks again."""
+        self._closed = False
+
+    def close(self) -> None:
+        """Write nothing more: what waits belongs to steps that have not ended, and is lost with
+        them. The store may be closed after this."""
+        with self._sending, self._wake:
+            self._closed = True
+            self._waiting.clear()
+            self._due.clear()
 
     def write(self, run: str, key: str, seq: int, data: bytes, *, heard: bool = False) -> None:
         """Chunk number ``seq`` of the record ``key``, before that is written. ``heard``: there is a
         caller in this process, who has it already."""
         with self._wake:
+            if self._closed:
+                return
             self._waiting.setdefault((run, key), []).append([seq, data])
             due = time.monotonic() + (_BESIDE if heard else 0)
             self._due[run, key] = min(due, self._due.get((run, key), due))
@@ -70,11 +86,15 @@ class LiveLog:
         pause = threading.Event()
         while True:
             with self._wake:
-                while not (batches := self._take()):
-                    next_due = min(self._due.values(), default=None)
+                while (next_due := min(self._due.values(), default=None)) is None or (
+                    next_due > time.monotonic()
+                ):
                     self._wake.wait(None if next_due is None else next_due - time.monotonic())
-            for (run, key, number), chunks in batches.items():
-                self._send(run, key, number, chunks)
+            with self._sending:
+                with self._wake:
+                    batches = self._take()
+                for (run, key, number), chunks in batches.items():
+                    self._send(run, key, number, chunks)
             pause.wait(self._every)
 
     def _take(self) -> dict[tuple[str, str, int], list[list[object]]]:

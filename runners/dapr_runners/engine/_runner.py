@@ -30,6 +30,7 @@ from dapr_runners.engine._keys import (
     safe_name,
     spec_key,
 )
+from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._patience import ASKING, PatientIO
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
@@ -104,8 +105,10 @@ class Runner:
         seconds_per_activity: float | None = None,
         multitask_strategy: MultitaskStrategy = "reject",
         pubsub: PubSub | None = None,
+        live_log: LiveLog | None = None,
     ) -> None:
         self.name = name
+        self._live_log = live_log
         self.store = store
         self._codec = codec
         self._adapter = adapter
@@ -144,6 +147,8 @@ class Runner:
         """Begin to work: on new runs, and on what a dead process left behind. Idempotent."""
         if not self._started:
             self._register()
+            if self._live_log is not None:
+                self._live_log.open()
             self._worker.start()
             self._started = True
             self._look_out()
@@ -172,6 +177,8 @@ class Runner:
             self._worker.stop()
         self._worker.unregister(self.name, self._journal)
         self._registered = False
+        if self._live_log is not None:
+            self._live_log.close()
 
     def __enter__(self) -> Self:
         """Start; the end of the ``with`` block shuts down."""

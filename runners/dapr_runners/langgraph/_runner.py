@@ -140,6 +140,7 @@ class DaprWorkflowGraphRunner(Runner):
         pubsub = None
         if live_pubsub is not None:
             pubsub = PubSub(live_pubsub, store.address, os.environ.get("DAPR_API_TOKEN"))
+        live_log = LiveLog(store, codec, pubsub)
         self._lender = GraphAdapter(
             name,
             graph,
@@ -149,7 +150,7 @@ class DaprWorkflowGraphRunner(Runner):
             saver=self._dapr_saver,
             retry_after=lambda _node, error, attempt: retry_after(error, attempt),
             artifact_limit=artifact_limit,
-            live_log=LiveLog(store, codec, pubsub),
+            live_log=live_log,
             on_saver_error=on_saver_error,
         )
         super().__init__(
@@ -160,6 +161,7 @@ class DaprWorkflowGraphRunner(Runner):
             bus=bus,
             worker=worker,
             pubsub=pubsub,
+            live_log=live_log,
             step_timeout=step_timeout,
             max_attempts=max_attempts,
             steps_per_activity=steps_per_activity,

@@ -85,6 +85,8 @@ class Lane:
         try:
             return died.reply()  # it may have had the result before it died
         except WorkerDiedError:
+            if self._worker.ask("has_result", self._case):
+                return self._base[0][turn - 1]  # it died with it, before it could tell
             return self._worker.ask("call", self._case, turn)
         finally:
             died.kill()

@@ -12,7 +12,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
-from dapr_runners.engine import Worker
+from dapr_runners.engine import Worker, run_in_thread
 from dapr_runners.langgraph import DaprSaver, DaprWorkflowGraphRunner
 
 NODES = ("read", "plan", "left", "right", "review", "draft", "check", "grade")
@@ -122,6 +122,12 @@ class Program:
         """The workflow's status."""
         found = self._runner.get_workflow_status(run)
         return None if found is None else found["status"]
+
+    def has_result(self, thread: str) -> bool:
+        """Whether a caller has the result of the thread's newest run: it may have died with it."""
+        io = self._runner._blocking()
+        pointer = run_in_thread(self._runner._turns.pointer(io, thread))
+        return pointer is not None and pointer.delivered
 
     def history(self, thread: str) -> list[Any]:
         """What the saver holds of ``thread``, without the ids, times and hashes in it."""
