@@ -12,6 +12,7 @@ point is ``"<turn> <op> <step> <phase>"``, with these phases, in order::
     answer      the activity is over; the sidecar does not know yet
 """
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -28,22 +29,30 @@ class Points:
 
     def __init__(self, outside: Outside) -> None:
         self.outside = outside
+        self.tells_of: Callable[[str], bool] = lambda _run: True
+        """Which runs are told of: the end of one before may come again late, when its sidecar is
+        back."""
         self._names: dict[str, str] = {}
         self._flushing: ContextVar[list[str] | None] = ContextVar("flushing", default=None)
 
     def reach(self, name: str, phase: str) -> None:
         """The step ``name`` has reached ``phase``."""
-        self.outside.report(f"{name} {phase}")
+        if name:
+            self.outside.report(f"{name} {phase}")
 
     def reach_key(self, key: str, phase: str) -> None:
         """The step that writes the state key ``key`` has reached ``phase``."""
-        if (name := self._names.get(key)) is not None:
+        name = self._names.get(key)
+        if name is not None and (not key.startswith("dr/run/") or self.tells_of(key.split("/")[2])):
             self.reach(name, phase)
 
     def name(self, work: Work) -> str:
-        """The name of a step, which the points in it have in common."""
+        """The name of a step, which the points in it have in common; none for that of a run that is
+        not told of."""
         number = int(work.run.rpartition("-")[2])
         turn.set(number)
+        if not self.tells_of(work.run):
+            return ""
         name = f"{number} {work.op} {work.step_name}"
         self._names[record_key(work.run, work.key)] = name
         return name
@@ -116,7 +125,8 @@ class StoreWithPoints(StateStore):
 
     def _reach_after(self, key: str) -> None:
         run, _, last = key.rpartition("/")
-        if last == "end" and self.points is not None:
+        name = run.rpartition("/")[2]
+        if last == "end" and self.points is not None and self.points.tells_of(name):
             self.points.outside.report(f"{run.rpartition('-')[2]} ended")
         self._reach(key, "recorded")
 

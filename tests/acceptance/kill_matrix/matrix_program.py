@@ -13,6 +13,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
 from dapr_runners.engine import Worker, run_in_thread
+from dapr_runners.engine._keys import run_id
 from dapr_runners.langgraph import DaprSaver, DaprWorkflowGraphRunner
 
 NODES = ("read", "plan", "left", "right", "review", "draft", "check", "grade")
@@ -81,6 +82,7 @@ class Program:
         self._is_async = settings["mode"] == "async"
         self._outside = Outside(settings["effects"], settings["case"])
         points = Points(self._outside)
+        points.tells_of = self._is_of_case
         store = StoreWithPoints(address=address)
         store.points = points
         if settings["mode"] == "sync":
@@ -99,6 +101,9 @@ class Program:
         )
         points.wrap(self._runner)
         self._runner.start()
+
+    def _is_of_case(self, run: str) -> bool:
+        return run in [run_id("matrix", self._outside.case, turn) for turn in (1, 2)]
 
     def begin(self, case: str) -> None:
         """What comes belongs to ``case``."""
