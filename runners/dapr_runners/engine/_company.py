@@ -6,7 +6,7 @@ that key says that there are several, for good: those that have gone are not wai
 have left steps that are recorded.
 
 Who reads the key trusts it for ``_VALID`` seconds. A process that has just come therefore lets the
-others find out before it records anything they would not look for: see ``_plans_made``.
+others find out before it records a step that one of them has planned.
 """
 
 import json
@@ -23,8 +23,8 @@ from dapr_runners.state import StateStore
 
 logger = logging.getLogger("dapr_runners")
 
-_VALID = 1.0
-_NEW = 2.0
+_VALID = 0.5
+_NEW = 1.0
 """Seconds for which a process counts as new."""
 
 
@@ -60,9 +60,11 @@ class Company:
             logger.info("saying that this process has ended its work: %s", error)
 
     @property
-    def is_new(self) -> bool:
-        """Whether others may not know yet that this process works."""
-        return self._joined is None or time.monotonic() - self._joined < _NEW
+    def pause(self) -> float:
+        """Seconds for which others may not know yet that this process works."""
+        if self._joined is None:
+            return _NEW  # they will not be told
+        return max(self._joined + _NEW - time.monotonic(), 0.0)
 
     async def is_alone(self, io: IO) -> bool:
         """Whether no other process works, or has recorded anything without waiting."""

@@ -146,8 +146,7 @@ class Journal:
             if key is not None and (broken := self._broken.get((work.run, key))) is not None:
                 raise BreaksRun(broken)
         hot = self._adapter.is_hot(work) and "step" not in work.item
-        received = time.monotonic()
-        is_first = hot and (self._made.is_first(work) and await self.company.is_alone(io))
+        is_first = hot and (self._made.is_from_here(work) and await self.company.is_alone(io))
         if not self._made.is_from_here(work):
             found = await io.get_many([end_key(work.run), record_key(work.run, work.key)])
             if found.get(end_key(work.run)) == CANCELLED:
@@ -168,9 +167,9 @@ class Journal:
                 return await self._one(previous, io)
             if plan.outbox:  # its maker may have died before it was all sent
                 await io.run(lambda: self._adapter.recorded(previous, plan, None, io.inner))
-            return await self._perform(work, io, hot, received)
+            return await self._perform(work, io, hot)
         else:
-            return await self._perform(work, io, hot, received)
+            return await self._perform(work, io, hot)
         return await self._recorded(work, record, io)
 
     async def _break_off(self, work: Work, error: Exception, io: IO) -> Json:
@@ -228,7 +227,7 @@ class Journal:
             await io.sleep(0.02)
         return self.decode(work.item["at"], data, key)
 
-    async def _perform(self, work: Work, io: IO, hot: bool, received: float) -> Json:
+    async def _perform(self, work: Work, io: IO, hot: bool) -> Json:
         if "step" in work.item:
             work.injected = StepTimeoutError(
                 run_id=work.run, step=work.step_name, seconds=work.item["limit"]
@@ -263,10 +262,12 @@ class Journal:
             self._identity,
             work.attempt - 1 + work.begun,
         )
-        if self.company.is_new and self._made.pause(work, received) > 0:
+        planned_elsewhere = "at" in work.item and not self._made.is_from_here(work)
+        if planned_elsewhere and (pause := self.company.pause) > 0:
+            # Who made the plan may not know of this process yet, and not look for the record.
             planner = await self._planner_of(work, io)
             if planner is None or not is_dead(planner):
-                await io.sleep(max(self._made.pause(work, received), 0))
+                await io.sleep(pause)
         if record.outcome["k"] == "plan":
             self._made.add(work)
         if hot and self._may_tell_early(work, record):

@@ -19,7 +19,7 @@ _MOST = 64
 """Writes in one call."""
 _MOST_BYTES = 2 << 20
 """Bytes in one call of more than one write: a sidecar takes 4 MiB."""
-_BURST, _BURST_SECONDS, _GATHERING = 4, 0.01, 0.004
+_BURST, _BURST_SECONDS, _GATHERING = 4, 0.01, 0.006
 """So many writes in so many seconds are gathered for so many seconds: with fifty trivial steps at
 once, that saves most of the calls."""
 

@@ -64,11 +64,11 @@ async def test_another_is_known_before_it_stops_being_new(
     assert await one.is_alone(store)
     other.join(store)
     assert not await other.is_alone(store)
-    clock.now += 1.5
-    assert other.is_new
+    clock.now += 0.8
+    assert other.pause > 0
     assert not await one.is_alone(store)
     clock.now += 1
-    assert not other.is_new
+    assert other.pause == 0
     other.leave(store)
     clock.now += 10
     # It may have left steps that are recorded, and handed to nobody yet.
@@ -94,5 +94,5 @@ async def test_who_cannot_say_that_it_works_takes_care(
     one = company(monkeypatch, "one")
     one.join(store)
     clock.now += 60
-    assert one.is_new
+    assert one.pause > 0
     assert not await one.is_alone(store)
