@@ -9,6 +9,7 @@ from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._metadata import sidecar_metadata
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
+from dapr_runners.engine._retry import Retry
 from dapr_runners.engine._runner import Runner
 from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, unpack_spec
 from dapr_runners.engine._wide import needs_parts
@@ -58,6 +59,7 @@ __all__ = [
     "PubSub",
     "Reader",
     "Record",
+    "Retry",
     "RunActiveError",
     "RunCancelledError",
     "RunFailedError",

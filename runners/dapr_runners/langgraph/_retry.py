@@ -1,15 +1,15 @@
 """Retries of the runner, for nodes that have no RetryPolicy of LangGraph's."""
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from langgraph.types import RetryPolicy
 
+from dapr_runners.engine import Retry
+
 
 @dataclass(frozen=True)
-class StepRetry:
+class StepRetry(Retry):
     """How a failed node without a LangGraph RetryPolicy is tried again. The waits are durable
     timers: they hold no worker and outlast every process.
 
@@ -18,42 +18,10 @@ class StepRetry:
     ``retry_on`` is exception classes, or a function of the exception.
     """
 
-    max_attempts: int = 3
-    first_interval: float = 1.0
-    backoff: float = 2.0
-    cap: float = 60.0
-    jitter: float = 0.0
     retry_on: Sequence[type[Exception]] | Callable[[Exception], bool] = field(
         default_factory=lambda: RetryPolicy().retry_on  # type: ignore[arg-type]
     )
 
-    def __post_init__(self) -> None:
-        if (
-            self.max_attempts < 1
-            or self.backoff < 1
-            or min(self.first_interval, self.cap, self.jitter) < 0
-        ):
-            raise ValueError(
-                "max_attempts must be at least 1, first_interval, cap and jitter at least 0, "
-                "backoff at least 1"
-            )
-
     def pause(self, error: BaseException, attempt: int) -> float | None:
         """Seconds to wait after failed attempt number ``attempt`` (from 1); None to give up."""
-        if attempt >= self.max_attempts or not self._retries(error):
-            return None
-        try:
-            wait = min(self.first_interval * self.backoff ** (attempt - 1), self.cap)
-        except OverflowError:
-            wait = self.cap
-        return wait + wait * self.jitter * random.random()
-
-    def _retries(self, error: BaseException) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        retry_on: Any = self.retry_on
-        if isinstance(retry_on, type):
-            return isinstance(error, retry_on)
-        if callable(retry_on):
-            return bool(retry_on(error))
-        return isinstance(error, tuple(retry_on))
+        return self._pause(error, attempt)
