@@ -8,27 +8,21 @@ The exit status is 0 if the result is right, each recorded call of a model or a 
 and the one in flight at most twice.
 """
 
-import os
 import queue
 import sys
-import tempfile
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from agent import SESSION
 from outside import ADDRESS
 
-from dapr_runners.sidecar import EmbeddedSidecar
-
 HERE = Path(__file__).parent
 DEMO = HERE.parent / "demo"
 sys.path.append(str(DEMO))
 
 import show  # noqa: E402
-from processes import PATIENCE_SECONDS, Child, Inbox, child  # noqa: E402
+from processes import PATIENCE_SECONDS, Child, Inbox, child, sidecar_env  # noqa: E402
 
 RECORDED, IN_FLIGHT = "refund", "clerk/3"
 PROMISED = {
@@ -44,19 +38,6 @@ PROMISED = {
 RESULT = (
     "Refunded and told: mail to Ada: We are sorry about your lamp. 49 EUR are on their way to you."
 )
-
-
-@contextmanager
-def sidecar_env() -> Iterator[dict[str, str]]:
-    """The variables that lead to the sidecar: the one of the environment, or an embedded one."""
-    if "DAPR_GRPC_PORT" in os.environ:
-        yield {}
-        return
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        EmbeddedSidecar(Path(folder) / "sidecar.db") as sidecar,
-    ):
-        yield sidecar.env()
 
 
 class Demo:

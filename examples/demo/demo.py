@@ -6,39 +6,19 @@ The exit status is 0 if the result is right, each recorded node was executed onc
 flight at most twice.
 """
 
-import os
 import queue
 import sys
-import tempfile
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import show
 from agent import THREAD
-from processes import PATIENCE_SECONDS, Child, Inbox, child
+from processes import PATIENCE_SECONDS, Child, Inbox, child, sidecar_env
 from tally import ADDRESS
-
-from dapr_runners.sidecar import EmbeddedSidecar
 
 IN_FLIGHT = "validate"
 PROMISED = {"process": 1, "validate": 2, "finalize": 1}
 RESULT = {"messages": ["hello", "processed", "validated", "finalized"], "counter": 3}
-
-
-@contextmanager
-def sidecar_env() -> Iterator[dict[str, str]]:
-    """The variables that lead to the sidecar: the one of the environment, or an embedded one."""
-    if "DAPR_GRPC_PORT" in os.environ:
-        yield {}
-        return
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        EmbeddedSidecar(Path(folder) / "sidecar.db") as sidecar,
-    ):
-        yield sidecar.env()
 
 
 class Demo:

@@ -6,16 +6,32 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dapr_runners.sidecar import EmbeddedSidecar
+
 HERE = Path(__file__).parent
 PATIENCE_SECONDS = 120.0
 
 Inbox = queue.Queue[tuple[str, dict[str, Any]]]
+
+
+@contextmanager
+def sidecar_env() -> Iterator[dict[str, str]]:
+    """The variables that lead to the sidecar: the one of the environment, or an embedded one."""
+    if "DAPR_GRPC_PORT" in os.environ:
+        yield {}
+        return
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        EmbeddedSidecar(Path(folder) / "sidecar.db") as sidecar,
+    ):
+        yield sidecar.env()
 
 
 class Child:
