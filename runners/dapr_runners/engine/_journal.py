@@ -26,6 +26,7 @@ from dapr_runners.engine._live_log import live_key
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._plans_made import PlansMade
 from dapr_runners.engine._poison import PoisonGuard
+from dapr_runners.engine._recent import Recent
 from dapr_runners.engine._work import Adapter, BreaksRun, Json, Produced, Record, Work
 from dapr_runners.engine.errors import StepTimeoutError
 from dapr_runners.state import (
@@ -88,7 +89,7 @@ class Journal:
         self._in_flight = InFlight()
         self._on_the_way: dict[tuple[str, str], Spawned] = {}
         self._made = PlansMade()
-        self._broken: dict[tuple[str, str], Exception] = {}
+        self._broken: Recent[tuple[str, str], Exception] = Recent(_BROKEN_KEPT)
         """What followed a plan that the workflow was told of too early, by its record."""
 
     def scheduling(self, run: str) -> None:
@@ -146,16 +147,17 @@ class Journal:
             if key is not None and (broken := self._broken.get((work.run, key))) is not None:
                 raise BreaksRun(broken)
         hot = self._adapter.is_hot(work) and "step" not in work.item
-        is_first = hot and (self._made.is_from_here(work) and await self.company.is_alone(io))
+        record: Record | None = None
         if not self._made.is_from_here(work):
-            found = await io.get_many([end_key(work.run), record_key(work.run, work.key)])
+            key = record_key(work.run, work.key)
+            found = await io.get_many([end_key(work.run), key])
             if found.get(end_key(work.run)) == CANCELLED:
                 self._adapter.forget(work.run)
                 return {"k": "end", "at": "", "status": "cancelled"}
-            data = found.get(key := record_key(work.run, work.key))
-            record = None if data is None else self.decode(work.key, data, key)
-        else:
-            record = None if is_first else await self._find(work, io)
+            if key in found:
+                record = self.decode(work.key, found[key], key)
+        elif not (hot and await self.company.is_alone(io)):
+            record = await self._find(work, io)
         if record is not None:
             await io.run(lambda: self._adapter.recorded(work, record, None, io.inner))
         elif "step" in work.item and (after := await self._remaining(work, io)) > 0:
@@ -302,8 +304,6 @@ class Journal:
             await self._settle(work, record, produced, io)
         except BreaksRun as broken:
             self._broken[work.run, work.key] = broken.error
-            while len(self._broken) > _BROKEN_KEPT:
-                del self._broken[next(iter(self._broken))]
             await self._break_off(work, broken.error, io)
             raise
         except Exception as error:

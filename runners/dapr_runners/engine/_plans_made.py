@@ -5,6 +5,7 @@ each is recorded would cost a call to the store a step. Where there is no other 
 ``_company``), nobody else can have recorded it, so the look is saved.
 """
 
+from dapr_runners.engine._recent import Recent
 from dapr_runners.engine._work import Work
 
 _KEPT = 4096
@@ -14,20 +15,16 @@ class PlansMade:
     """The plans that this process has made of late."""
 
     def __init__(self) -> None:
-        self._plans: dict[tuple[str, str], None] = {}
-        self._scheduled: dict[str, None] = {}
+        self._plans: Recent[tuple[str, str], None] = Recent(_KEPT)
+        self._scheduled: Recent[str, None] = Recent(_KEPT)
 
     def add(self, work: Work) -> None:
         """``work`` has made a plan. To be called before anybody is told of it."""
         self._plans[work.run, work.key] = None
-        while len(self._plans) > _KEPT:
-            del self._plans[next(iter(self._plans))]
 
     def scheduling(self, run: str) -> None:
         """This process is about to schedule ``run``."""
         self._scheduled[run] = None
-        while len(self._scheduled) > _KEPT:
-            del self._scheduled[next(iter(self._scheduled))]
 
     def is_from_here(self, work: Work) -> bool:
         """Whether this process has planned ``work``, or scheduled the run that it begins. Anything
