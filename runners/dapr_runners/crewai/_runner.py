@@ -119,7 +119,7 @@ class _CrewAIRunner(Runner):
             self._types,
             bus=bus,
             live_log=live_log,
-            wake=lambda run: self._raise_event(run, "wake"),
+            wake=lambda run: self._telling.raise_event(run, "wake"),
             accepts_mismatch=on_mismatch == "accept",
             retry_after=retry_after,
         )
@@ -209,7 +209,7 @@ class _CrewAIRunner(Runner):
         claim = await self._claim(io, "kickoff", inputs, task, session_id, run_id, strategy)
 
         if not claim.started:
-            await self._remind(io, claim.run)
+            await self._telling.remind(io, claim.run)
 
         def follow(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
             return self._follow(io, claim.run, caught_up, live=True)
@@ -280,12 +280,12 @@ class _CrewAIRunner(Runner):
         end = await self._end_of(io, run)
         if end is None:
             await self._spec_of(io, run)  # raises when there is no such run
-            await self._remind(io, run)
+            await self._telling.remind(io, run)
         return end
 
     def _wait(self, io: IO, claim: Claim) -> Any:
         if not claim.started:
-            run_in_thread(self._remind(io, claim.run))
+            run_in_thread(self._telling.remind(io, claim.run))
         end: Record | None = None
         for event in iterate_in_thread(self._follow(io, claim.run)):
             if isinstance(event, Record) and event.outcome["k"] == "end":
@@ -296,7 +296,7 @@ class _CrewAIRunner(Runner):
 
     async def _await(self, io: IO, claim: Claim) -> Any:
         if not claim.started:
-            await self._remind(io, claim.run)
+            await self._telling.remind(io, claim.run)
         end: Record | None = None
         async for event in self._follow(io, claim.run):
             if isinstance(event, Record) and event.outcome["k"] == "end":
@@ -405,7 +405,7 @@ class _CrewAIRunner(Runner):
         await self._spec_of(io, run)
         if await self._end_of(io, run) is not None:
             return []
-        await self._remind(io, run)
+        await self._telling.remind(io, run)
         open_keys = await self._open_questions(io, run)
         found: list[PendingQuestion] = []
         # Its workflow may not know yet of what it asked last, and will not without a worker.

@@ -3,14 +3,11 @@
 import asyncio
 import logging
 import secrets
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import grpc
 from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.engine._attempts import process_identity
@@ -34,16 +31,16 @@ from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._patience import ASKING, PatientIO
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
+from dapr_runners.engine._telling import OVER, Telling
 from dapr_runners.engine._turns import (
     Claim,
     MultitaskStrategy,
-    Progress,
     Turns,
     pack_spec,
     said,
     unpack_spec,
 )
-from dapr_runners.engine._untold import PURGE, TERMINATE, Lookout, Untold
+from dapr_runners.engine._untold import PURGE, TERMINATE, Lookout
 from dapr_runners.engine._work import ANY_NAME, Adapter, Json, Record
 from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
@@ -54,7 +51,6 @@ from dapr_runners.engine.errors import (
     RunNotEndedError,
     RunNotFoundError,
     UnknownStepError,
-    WorkerMissingError,
 )
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import (
@@ -67,9 +63,6 @@ from dapr_runners.state import (
 logger = logging.getLogger("dapr_runners")
 _PURGE_PATIENCE = 2.0
 """Seconds: the longest pause while the workflow of a run that has ended is about to end too."""
-_TELLING_PATIENCE = 1.0
-"""Seconds that a caller waits for a workflow to be terminated or purged."""
-_OVER = ("COMPLETED", "FAILED", "TERMINATED", "CANCELED")
 T = TypeVar("T")
 
 
@@ -128,9 +121,9 @@ class Runner:
             self._mark_begun,
             Company(name),
         )
-        self._untold = Untold(name)
+        self._telling = Telling(name, lambda: self._worker.client, self._turns)
         self._lookout = Lookout(
-            lambda: run_in_thread(self._remind(PatientIO(BlockingIO(store), seconds=0.0))),
+            lambda: run_in_thread(self._telling.remind(PatientIO(BlockingIO(store), seconds=0.0))),
             for_good=self._takes_answers,
         )
         self._registered = False
@@ -372,96 +365,19 @@ class Runner:
         }
         record = Record(at, outcome, body, [], [], process_identity())
         data = self._codec.encode(record.pack(), f"the record {at}")
-        await self._untold.add(io, run, at)
+        await self._telling.untold.add(io, run, at)
         ours = await io.create(record_key(run, at), data)
         if ours:
             self._bus.publish(run, record)
         # Again, if it was there: who answered first may have died before this.
-        await self._tell_answered(io, run, at)
+        await self._telling.answered(io, run, at)
         return ours
-
-    async def _tell_answered(self, io: IO, run: str, at: str) -> None:
-        """Tell the workflow of ``run`` that the answer it waits for is recorded under ``at``. When
-        that cannot be, whoever works on it later does."""
-        try:
-            await io.call(lambda: self._worker.client.raise_workflow_event(run, at, data=at))
-        except DaprRunnersError as error:
-            level = logging.INFO if isinstance(error, WorkerMissingError) else logging.WARNING
-            logger.log(level, "run %s is not told yet of the answer %s: %s", run, at, error)
-        else:
-            await self._untold.remove(io, run, at)
-
-    async def _remind(self, io: IO, only: str | None = None) -> bool:
-        """Tell runs (one, or all) of answers whose givers could not. Whether there were any."""
-        listed = await self._untold.all(io)
-        for run, at in listed:
-            if only not in (None, run):
-                continue
-            if at in (TERMINATE, PURGE):
-                await self._make_good(io, run, at)
-            elif await self._turns.progress(io, run) is not Progress.ACTIVE:
-                await self._untold.remove(io, run, at)
-            elif await io.get(record_key(run, at)) is not None:
-                await self._tell_answered(io, run, at)
-            # Otherwise it is about to be recorded.
-        return bool(listed)
-
-    async def _make_good(self, io: IO, run: str, what: str) -> None:
-        """Terminate or purge the workflow of a run that was cancelled or purged, if it is left."""
-        client = self._worker.client
-        state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
-        is_over = state is None or state.runtime_status.name in _OVER
-        if what == TERMINATE and not is_over:
-            is_done = await self._tell_soon(io, run, lambda: client.terminate_workflow(run))
-        elif what == PURGE and state is not None and await io.get(spec_key(run)) is None:
-            is_done = await self._tell_soon(io, run, lambda: client.purge_workflow(run))
-        else:
-            is_done = True
-        if is_done:
-            await self._untold.remove(io, run, what)
-
-    async def _tell_soon(self, io: IO, run: str, tell: Callable[[], None]) -> bool:
-        """Whether ``tell``, which tells the workflow of ``run`` something, could. A sidecar that
-        has no worker may take its time to say so: that is not waited for."""
-        told: Future[None] = Future()
-
-        def call() -> None:
-            try:
-                tell()
-            except Exception as error:
-                told.set_exception(error)
-            else:
-                told.set_result(None)
-
-        threading.Thread(target=call, name="dapr-runners-tell", daemon=True).start()
-        give_up_at = time.monotonic() + _TELLING_PATIENCE
-        pause = 0.001
-        while not told.done() and time.monotonic() < give_up_at:
-            await io.sleep(pause)
-            pause = min(pause * 1.5, 0.1)
-        error = told.exception() if told.done() else None
-        if error is not None:
-            if not isinstance(error, grpc.RpcError):
-                raise error
-            logger.info("the workflow of %s is left for a worker: %s", run, error)
-        return told.done() and error is None
 
     async def _open_questions(self, io: IO, run: str) -> list[str]:
         """Record keys of the steps that ``run`` waits with for an answer, oldest first."""
         state = await io.call(lambda: self._worker.client.get_workflow_state(run))
         status = said(None if state is None else state.serialized_custom_status)
         return [] if status is None else status.get("asks", [])
-
-    def _raise_event(self, run: str, name: str) -> None:
-        """Tell the workflow of ``run`` something, soon, from whatever thread."""
-
-        def tell() -> None:
-            try:
-                self._worker.client.raise_workflow_event(run, name, data=name)
-            except Exception as error:
-                logger.warning("telling run %s of %s: %s", run, name, error)
-
-        threading.Thread(target=tell, name="dapr-runners-tell", daemon=True).start()
 
     # -- operations
 
@@ -515,8 +431,8 @@ class Runner:
         at = end_key(run)
         if not await io.create(at, CANCELLED) and await io.get(at) != CANCELLED:
             return
-        if not await self._tell_soon(io, run, lambda: client.terminate_workflow(run)):
-            await self._untold.add(io, run, TERMINATE)
+        if not await self._telling.soon(io, run, lambda: client.terminate_workflow(run)):
+            await self._telling.untold.add(io, run, TERMINATE)
         self._bus.publish(run, Cancelled())
         self._adapter.forget(run)
 
@@ -557,9 +473,9 @@ class Runner:
             state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
             if state is None:
                 return False
-            if state.runtime_status.name in _OVER:
-                if not await self._tell_soon(io, run, lambda: client.purge_workflow(run)):
-                    await self._untold.add(io, run, PURGE)
+            if state.runtime_status.name in OVER:
+                if not await self._telling.soon(io, run, lambda: client.purge_workflow(run)):
+                    await self._telling.untold.add(io, run, PURGE)
                 return True
             is_active = await io.get(end_key(run)) is None
             if not is_active and pause > _PURGE_PATIENCE:

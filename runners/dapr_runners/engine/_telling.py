@@ -1,0 +1,110 @@
+"""Telling workflows: of answers, of their end. What cannot be told now is told later, by whoever
+works then."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+
+import grpc
+from dapr.ext.workflow import DaprWorkflowClient
+
+from dapr_runners.engine._io import IO
+from dapr_runners.engine._keys import record_key, spec_key
+from dapr_runners.engine._turns import Progress, Turns
+from dapr_runners.engine._untold import PURGE, TERMINATE, Untold
+from dapr_runners.engine.errors import WorkerMissingError
+from dapr_runners.errors import DaprRunnersError
+
+logger = logging.getLogger("dapr_runners")
+_PATIENCE = 1.0
+"""Seconds that a caller waits for a workflow to be terminated or purged."""
+OVER = ("COMPLETED", "FAILED", "TERMINATED", "CANCELED")
+"""What the status of a workflow that has ended can be."""
+
+
+class Telling:
+    """Tells the workflows of one runner. ``client`` gives the workflow client."""
+
+    def __init__(self, runner: str, client: Callable[[], DaprWorkflowClient], turns: Turns) -> None:
+        self.untold = Untold(runner)
+        self._client = client
+        self._turns = turns
+
+    async def answered(self, io: IO, run: str, at: str) -> None:
+        """Tell the workflow of ``run`` that the answer it waits for is recorded under ``at``. When
+        that cannot be, whoever works on it later does."""
+        try:
+            await io.call(lambda: self._client().raise_workflow_event(run, at, data=at))
+        except DaprRunnersError as error:
+            level = logging.INFO if isinstance(error, WorkerMissingError) else logging.WARNING
+            logger.log(level, "run %s is not told yet of the answer %s: %s", run, at, error)
+        else:
+            await self.untold.remove(io, run, at)
+
+    async def remind(self, io: IO, only: str | None = None) -> bool:
+        """Tell runs (one, or all) of answers whose givers could not. Whether there were any."""
+        listed = await self.untold.all(io)
+        for run, at in listed:
+            if only not in (None, run):
+                continue
+            if at in (TERMINATE, PURGE):
+                await self._make_good(io, run, at)
+            elif await self._turns.progress(io, run) is not Progress.ACTIVE:
+                await self.untold.remove(io, run, at)
+            elif await io.get(record_key(run, at)) is not None:
+                await self.answered(io, run, at)
+            # Otherwise it is about to be recorded.
+        return bool(listed)
+
+    async def _make_good(self, io: IO, run: str, what: str) -> None:
+        """Terminate or purge the workflow of a run that was cancelled or purged, if it is left."""
+        client = self._client()
+        state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
+        is_over = state is None or state.runtime_status.name in OVER
+        if what == TERMINATE and not is_over:
+            is_done = await self.soon(io, run, lambda: client.terminate_workflow(run))
+        elif what == PURGE and state is not None and await io.get(spec_key(run)) is None:
+            is_done = await self.soon(io, run, lambda: client.purge_workflow(run))
+        else:
+            is_done = True
+        if is_done:
+            await self.untold.remove(io, run, what)
+
+    async def soon(self, io: IO, run: str, tell: Callable[[], None]) -> bool:
+        """Whether ``tell``, which tells the workflow of ``run`` something, could. A sidecar that
+        has no worker may take its time to say so: that is not waited for."""
+        told: Future[None] = Future()
+
+        def call() -> None:
+            try:
+                tell()
+            except Exception as error:
+                told.set_exception(error)
+            else:
+                told.set_result(None)
+
+        threading.Thread(target=call, name="dapr-runners-tell", daemon=True).start()
+        give_up_at = time.monotonic() + _PATIENCE
+        pause = 0.001
+        while not told.done() and time.monotonic() < give_up_at:
+            await io.sleep(pause)
+            pause = min(pause * 1.5, 0.1)
+        error = told.exception() if told.done() else None
+        if error is not None:
+            if not isinstance(error, grpc.RpcError):
+                raise error
+            logger.info("the workflow of %s is left for a worker: %s", run, error)
+        return told.done() and error is None
+
+    def raise_event(self, run: str, name: str) -> None:
+        """Tell the workflow of ``run`` something, soon, from whatever thread."""
+
+        def tell() -> None:
+            try:
+                self._client().raise_workflow_event(run, name, data=name)
+            except Exception as error:
+                logger.warning("telling run %s of %s: %s", run, name, error)
+
+        threading.Thread(target=tell, name="dapr-runners-tell", daemon=True).start()
