@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 
-.PHONY: demo demo-crew test test-dapr-1.18 lint bench lock clean kill-matrix suite-langgraph \
+.PHONY: chaos demo demo-crew test test-dapr-1.18 lint bench lock clean kill-matrix suite-langgraph \
   suite-langgraph-sample suite-crewai bench-crew
 
 $(VENV)/.installed: $(LOCK) pyproject.toml
@@ -28,6 +28,10 @@ test: venv
 
 kill-matrix: venv
 	$(BIN)/python -m pytest -m "" tests/acceptance/kill_matrix tests/acceptance/crew_matrix
+
+# Crashes of others' frameworks and of our runners, and the charges that come of them.
+chaos: venv
+	$(BIN)/python -m chaos.matrix
 
 # The other SDK the README names: two wheels, and its 4 MiB limit on messages lifted by us.
 OLD_DAPR := 1.18.3

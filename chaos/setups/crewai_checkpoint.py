@@ -1,0 +1,64 @@
+"""A CrewAI flow with Checkpointing: a checkpoint after each method; the newest is restored."""
+
+import json
+import threading
+from pathlib import Path
+
+from crewai import CheckpointConfig
+from crewai.events import crewai_event_bus
+from crewai.events.types.checkpoint_events import CheckpointCompletedEvent
+from crewai.flow.flow import Flow, listen, start
+from pydantic import BaseModel
+
+from chaos.trial import Trial
+
+_CHECKPOINT_SECONDS = 10.0
+
+
+class Order(BaseModel):
+    """The flow's state."""
+
+    id: str = ""
+    key: str | None = None
+    charge: str = ""
+    finalized: bool = False
+
+
+def run(trial: Trial) -> None:
+    """The program."""
+
+    class Orders(Flow[Order]):
+        @start()
+        def prepare(self) -> None:
+            self.state.key = trial.saved_key()
+
+        @listen(prepare)
+        def charge(self) -> None:
+            self.state.charge = trial.charge(self.state.key)
+
+        @listen(charge)
+        def finalize(self) -> None:
+            if trial.kill == "recorded":
+                threading.Event().wait(_CHECKPOINT_SECONDS)  # it dies here
+                raise RuntimeError("the checkpoint after the charge was not written")
+            self.state.finalized = True
+
+    @crewai_event_bus.on(CheckpointCompletedEvent)
+    def saved(source: object, event: CheckpointCompletedEvent) -> None:
+        if _has_charged(Path(event.location)):
+            trial.reach("recorded")
+
+    location = trial.directory / "checkpoints"
+    found = sorted(location.rglob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    config = CheckpointConfig(
+        location=str(location),
+        on_events=["method_execution_finished"],
+        restore_from=found[-1] if found else None,
+    )
+    Orders().kickoff(from_checkpoint=config)
+    crewai_event_bus.flush()
+
+
+def _has_charged(checkpoint: Path) -> bool:
+    flows = json.loads(checkpoint.read_text())["entities"]
+    return any("charge" in (flow["checkpoint_completed_methods"] or []) for flow in flows)
