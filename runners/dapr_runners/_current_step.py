@@ -4,16 +4,46 @@ import hashlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who may carry out an effect: ``owner`` (a process), until ``expiration`` (seconds since the
+    epoch) unless it is renewed. ``fencing_token`` is higher than that of any lease before it."""
+
+    owner: str
+    expiration: float
+    fencing_token: int
+
+
+class StepEffects(Protocol):
+    """The effects of a step, as kept by ``dapr_runners.effects``."""
+
+    def check(self) -> None:
+        """Raise what one of them has stopped the step with, if its code has swallowed that."""
+        ...
+
+    def new_pass(self) -> None:
+        """The code of the step begins, for the first time or again."""
+        ...
+
+    def inside(self, key: str) -> "StepEffects":
+        """The effects of a part of the step that is recorded for itself."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentStep:
-    """A step: ``run_id`` of its run, ``key`` inside the run, ``attempt`` from 1."""
+    """A step: ``run_id`` of its run, ``key`` inside the run, ``attempt`` from 1, and the
+    ``tenant_id`` that its run was called with, or ""."""
 
     run_id: str
     key: str
     attempt: int
+    tenant_id: str = ""
+    _effects: StepEffects | None = field(default=None, repr=False, compare=False)
 
     @property
     def idempotency_key(self) -> str:
@@ -22,8 +52,20 @@ class CurrentStep:
         parts = f"{self.run_id}\0{self.key}".encode()
         return hashlib.blake2b(parts, digest_size=16).hexdigest()
 
+    @property
+    def lease(self) -> Lease | None:
+        """The lease under which the effect that calls this is carried out; None outside of one."""
+        return running_lease.get()
+
+    def inside(self, key: str) -> "CurrentStep":
+        """A part of this step that is recorded for itself."""
+        whole = f"{self.key}/{key}"
+        effects = None if self._effects is None else self._effects.inside(whole)
+        return CurrentStep(self.run_id, whole, self.attempt, self.tenant_id, effects)
+
 
 running_step: ContextVar[CurrentStep | None] = ContextVar("dapr_runners_step", default=None)
+running_lease: ContextVar[Lease | None] = ContextVar("dapr_runners_lease", default=None)
 
 
 @contextmanager
@@ -34,6 +76,13 @@ def running(step: CurrentStep | None) -> Generator[None]:
         yield
     finally:
         running_step.reset(token)
+        if (effects := effects_of(step)) is not None:
+            effects.check()
+
+
+def effects_of(step: CurrentStep | None) -> StepEffects | None:
+    """The effects of ``step``."""
+    return None if step is None else step._effects  # pyright: ignore[reportPrivateUsage]
 
 
 def current_step() -> CurrentStep | None:

@@ -1,12 +1,16 @@
 """The framework-free engine: one workflow generator, recorded steps, turns, and the runner base."""
 
+from dapr_runners.engine._attempts import is_dead, process_identity
 from dapr_runners.engine._bus import Bus, LiveChunk
+from dapr_runners.engine._effect_keys import begun_in, begun_key, effect_key
 from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
+from dapr_runners.engine._halts import Abandons, Halt, Parks
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, iterate_in_thread, run_in_thread
 from dapr_runners.engine._journal import Journal, Limits
 from dapr_runners.engine._keys import artifact_prefix, digest, record_key, safe_name, spec_key
 from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._metadata import sidecar_metadata
+from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._retry import Retry
@@ -18,6 +22,7 @@ from dapr_runners.engine._worker import Worker, default_worker, process_worker
 from dapr_runners.engine.errors import (
     ActorStoreMissingError,
     DuplicateRunnerError,
+    EffectUnknownError,
     InvalidRunIdError,
     PoisonStepError,
     RunActiveError,
@@ -37,6 +42,7 @@ from dapr_runners.engine.errors import (
 __all__ = [
     "ANY_NAME",
     "IO",
+    "Abandons",
     "ActorStoreMissingError",
     "Adapter",
     "BlockingIO",
@@ -45,6 +51,8 @@ __all__ = [
     "Chunk",
     "Claim",
     "DuplicateRunnerError",
+    "EffectUnknownError",
+    "Halt",
     "InvalidRunIdError",
     "Journal",
     "Json",
@@ -53,6 +61,8 @@ __all__ = [
     "LiveLog",
     "LoopIO",
     "MultitaskStrategy",
+    "Parks",
+    "PatientIO",
     "PoisonStepError",
     "Produced",
     "Progress",
@@ -76,10 +86,15 @@ __all__ = [
     "WorkerMissingError",
     "WorkflowEngineUnavailableError",
     "artifact_prefix",
+    "begun_in",
+    "begun_key",
     "default_worker",
     "digest",
+    "effect_key",
+    "is_dead",
     "iterate_in_thread",
     "needs_parts",
+    "process_identity",
     "process_worker",
     "record_key",
     "run_in_thread",

@@ -109,6 +109,10 @@ class IO(Protocol):
     async def read(self, key: str) -> StoredValue | None: ...
     async def get_many(self, keys: Sequence[str]) -> dict[str, bytes]: ...
     async def create(self, key: str, value: bytes) -> bool: ...
+    async def create_many(self, values: Mapping[str, bytes]) -> dict[str, bool]:
+        """Create keys in one call: each has its own result. For small values."""
+        ...
+
     async def replace(self, key: str, value: bytes, etag: str) -> bool: ...
     async def put_many(self, values: Mapping[str, bytes]) -> None: ...
     async def delete_many(self, keys: Sequence[str]) -> None: ...
@@ -170,6 +174,9 @@ class BlockingIO(Wide):
     async def _create(self, key: str, value: bytes) -> bool:
         return self._store.create(key, value)
 
+    async def create_many(self, values: Mapping[str, bytes]) -> dict[str, bool]:
+        return self._store.create_many(values)
+
     async def _replace(self, key: str, value: bytes, etag: str) -> bool:
         return self._store.replace(key, value, etag)
 
@@ -215,6 +222,9 @@ class LoopIO(Wide):
 
     async def _create(self, key: str, value: bytes) -> bool:
         return await self._store.acreate(key, value)
+
+    async def create_many(self, values: Mapping[str, bytes]) -> dict[str, bool]:
+        return await asyncio.to_thread(self._store.create_many, values)
 
     async def _replace(self, key: str, value: bytes, etag: str) -> bool:
         return await self._store.areplace(key, value, etag)

@@ -19,6 +19,8 @@ from typing import Any, cast
 from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._company import Company
+from dapr_runners.engine._dead_letters import PARKED, Letters
+from dapr_runners.engine._halts import Abandons, Parks
 from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
 from dapr_runners.engine._keys import BROKEN, CANCELLED, attempts_key, end_key, record_key, spec_key
@@ -77,8 +79,11 @@ class Journal:
         limits: Limits,
         mark_begun: Callable[[str], None],
         company: Company,
+        runner: str,
     ) -> None:
         self.company = company
+        self._runner = runner
+        self._letters = Letters()
         self._adapter = adapter
         self._codec = codec
         self._bus = bus
@@ -99,7 +104,10 @@ class Journal:
     async def execute(self, item: Json, io: IO) -> Json:
         """Do ``item``, and as many fused steps after it as the limits allow."""
         try:
-            return await self._walk(item, io)
+            outcome = await self._walk(item, io)
+            if "parked" in item and outcome["k"] != "park":
+                await self._letters.remove(io, item["run"], item["parked"])
+            return outcome
         except BreaksRun as broken:
             return await self._break_off(Work(item), broken.error, io)
         except Exception as error:
@@ -240,6 +248,12 @@ class Journal:
         token = self._marker.begun(attempts_key(work.run, work.key)) if hot else None
         try:
             produced = await io.run(lambda: self._adapter.perform(work, io.inner))
+        except Parks as parks:
+            await self._guard.came_back(work, io)
+            return await self._parked(work, parks.about, io)
+        except Abandons as abandons:
+            await self._guard.came_back(work, io)
+            raise abandons.error from None
         except Exception:
             await self._guard.came_back(work, io)
             raise
@@ -281,6 +295,21 @@ class Journal:
                 self._on_the_way.pop(key, None)
             return record.outcome
         return await self._settle(work, record, produced, io)
+
+    async def _parked(self, work: Work, about: Json, io: IO) -> Json:
+        """Leave a letter for who is to decide what the step waits with."""
+        at = f"{PARKED}{work.key}"
+        letter: Json = {
+            "runner": self._runner,
+            "run_id": work.run,
+            "step": work.step_name,
+            "time": time.time(),
+            **about,
+        }
+        await self._letters.post(io, work.run, at, letter)
+        logger.warning("run %s is parked at %s: %s", work.run, work.step_name, about)
+        said = ("step", "effect", "idempotency_key")
+        return {"k": "park", "about": {"at": at, **{name: letter[name] for name in said}}}
 
     def _may_tell_early(self, work: Work, record: Record) -> bool:
         one_by_one = self._limits.steps == 1 and self._limits.seconds is None

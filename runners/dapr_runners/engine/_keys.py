@@ -49,6 +49,11 @@ def untold_key(runner: str) -> str:
     return f"dr/untold/{safe_name(runner)[:32]}-{digest(runner)}"
 
 
+def dead_letters_key() -> str:
+    """State key of the list of what waits for somebody's decision."""
+    return "dr/dead-letters"
+
+
 def record_key(run: str, key: str) -> str:
     """State key of a record of ``run``."""
     return f"dr/run/{run}/{key}"

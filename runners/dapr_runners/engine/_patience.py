@@ -45,6 +45,9 @@ class PatientIO:
     async def create(self, key: str, value: bytes) -> bool:
         return await self._insist(lambda: self._io.create(key, value))
 
+    async def create_many(self, values: Mapping[str, bytes]) -> dict[str, bool]:
+        return await self._insist(lambda: self._io.create_many(values))
+
     async def replace(self, key: str, value: bytes, etag: str) -> bool:
         return await self._insist(lambda: self._io.replace(key, value, etag))
 

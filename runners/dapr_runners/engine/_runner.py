@@ -13,6 +13,8 @@ from dapr.ext.workflow import DaprWorkflowClient
 from dapr_runners.engine._attempts import process_identity
 from dapr_runners.engine._bus import Bus, Cancelled
 from dapr_runners.engine._company import Company
+from dapr_runners.engine._dead_letters import Letters
+from dapr_runners.engine._effect_keys import effect_keys
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, run_in_thread
 from dapr_runners.engine._journal import UNNOTICED_ALONE, Journal, Limits
 from dapr_runners.engine._keys import (
@@ -44,6 +46,7 @@ from dapr_runners.engine._untold import PURGE, TERMINATE, Lookout
 from dapr_runners.engine._work import ANY_NAME, Adapter, Json, Record
 from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
+    EffectUnknownError,
     InvalidRunIdError,
     RunCancelledError,
     RunFailedError,
@@ -120,7 +123,9 @@ class Runner:
             Limits(max_attempts, steps_per_activity, seconds_per_activity),
             self._mark_begun,
             Company(name),
+            name,
         )
+        self._letters = Letters()
         self._telling = Telling(name, lambda: self._worker.client, self._turns)
         self._lookout = Lookout(
             lambda: run_in_thread(self._telling.remind(PatientIO(BlockingIO(store), seconds=0.0))),
@@ -308,9 +313,16 @@ class Runner:
             if reader.end is not None or reader.broken:
                 self._adapter.forget(run)  # who works elsewhere does not do so here
 
-    def _refuse_to_wait(self, run: str, waits_for: Json) -> None:
+    async def _refuse_to_wait(self, io: IO, run: str, waits_for: Json) -> None:
         """A run may wait for a worker that has its step; who calls from a program that lacks it is
-        told."""
+        told. So is who calls a run that waits for a decision."""
+        for parked in waits_for.get("parked", ()):
+            letter = await self._letters.get(io, run, parked["at"])
+            if letter is not None and "decision" not in letter:
+                about = {name: value for name, value in parked.items() if name != "at"}
+                raise EffectUnknownError(run_id=run, **about)
+        if "kind" not in waits_for:
+            return
         kind, step = waits_for["kind"], waits_for["step"]
         is_unknown = not {step, ANY_NAME} & set(self._adapter.activity_names())
         if kind == "GraphChangedError" or (kind == "ActivityNotRegisteredError" and is_unknown):
@@ -444,6 +456,7 @@ class Runner:
         if not await self._ended_well(io, run):
             # Steps that nobody waits for any more may be about to record what they did.
             await io.sleep(UNNOTICED_ALONE)
+        await self._letters.remove_all(io, run)
         thread = None if spec is None else self._thread_in(spec, run)
         if thread is not None:
             await self._turns.purged(io, thread, run)
@@ -490,13 +503,17 @@ class Runner:
     async def _keys_of(self, io: IO, run: str) -> AsyncIterator[str]:
         """State keys of ``run``: the records say what can follow them."""
         names: set[str] = set()
+        steps: set[str] = set()
         reader = Reader(run, self._bus, io, self._journal.decode, lambda _: None)
         async for record in reader.recorded():
             for call in record.body.get("calls", ()):
                 yield record_key(run, call)
+            steps.update(self._steps_of(record))
             names.update(self._artifacts_of(record))
         artifacts = Artifacts(self.store, artifact_prefix(run))
         for key in await io.call(lambda: artifacts.keys_of(names)):
+            yield key
+        async for key in effect_keys(io, run, steps):
             yield key
         for key in reader.keys:
             yield record_key(run, key)
@@ -506,6 +523,13 @@ class Runner:
         yield record_key(run, BROKEN)
         yield end_key(run)
         yield spec_key(run)
+
+    def _steps_of(self, record: Record) -> Iterable[str]:
+        """Keys of the steps that a plan tells of: their effects are recorded under them."""
+        outcome = record.outcome
+        if outcome["k"] != "plan":
+            return []
+        return [f"{outcome['lane']}{outcome['n']}:{step['id']}" for step in outcome["steps"]]
 
     def _artifacts_of(self, record: Record) -> Iterable[str]:
         return record.body.get("artifacts", ())

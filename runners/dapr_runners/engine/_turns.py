@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
@@ -246,7 +246,10 @@ class Turns:
         )
 
     async def progress(
-        self, io: IO, run: str, waits: Callable[[str, Json], None] | None = None
+        self,
+        io: IO,
+        run: str,
+        waits: Callable[[IO, str, Json], Coroutine[Any, Any, None]] | None = None,
     ) -> Progress:
         """How far ``run`` is. ``waits`` is told what holds it up, if something does."""
         if (end := await io.get(end_key(run))) is not None:
@@ -255,7 +258,7 @@ class Turns:
         if state is None:
             return Progress.ABSENT
         if waits is not None and (held_up := _held_up(state.serialized_custom_status)):
-            waits(run, held_up)
+            await waits(io, run, held_up)
         status = str(state.runtime_status.name)
         match status:
             case "FAILED" | "TERMINATED" | "CANCELED":
@@ -352,4 +355,4 @@ def said(custom_status: str | None) -> Json | None:
 def _held_up(custom_status: str | None) -> Json | None:
     """What holds a run up, if something does."""
     status = said(custom_status)
-    return status if status is not None and "kind" in status else None
+    return status if status is not None and not {"kind", "parked"}.isdisjoint(status) else None

@@ -6,14 +6,12 @@ that was given while no worker was there, or by a process that died right after,
 starts to work, and the run goes on by itself.
 """
 
-import json
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any
 
-from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import untold_key
+from dapr_runners.engine._listed import Listed
 from dapr_runners.state import SidecarUnreachableError
 
 logger = logging.getLogger("dapr_runners")
@@ -26,46 +24,11 @@ TERMINATE, PURGE = "!terminate", "!purge"
 """Listed in place of the record key of an answer: what a workflow is to be told otherwise."""
 
 
-class Untold:
+class Untold(Listed):
     """The list of one runner: runs, with the record keys of their answers."""
 
     def __init__(self, runner: str) -> None:
-        self._key = untold_key(runner)
-
-    async def all(self, io: IO) -> list[tuple[str, str]]:
-        """What is listed."""
-        data = await io.get(self._key)
-        return [] if data is None else [(run, at) for run, at in json.loads(data)]
-
-    async def add(self, io: IO, run: str, at: str) -> None:
-        """List an answer, unless it is."""
-        await self._change(
-            io, lambda listed: [*listed, [run, at]] if [run, at] not in listed else None
-        )
-
-    async def remove(self, io: IO, run: str, at: str) -> None:
-        """Take an answer off the list."""
-        await self._change(
-            io,
-            lambda listed: (
-                [one for one in listed if one != [run, at]] if [run, at] in listed else None
-            ),
-        )
-
-    async def _change(self, io: IO, change: Callable[[list[Any]], list[Any] | None]) -> None:
-        while True:
-            found = await io.read(self._key)
-            changed = change([] if found is None else json.loads(found.value))
-            if changed is None:
-                return
-            data = json.dumps(changed).encode()
-            written = (
-                await io.create(self._key, data)
-                if found is None
-                else await io.replace(self._key, data, found.etag)
-            )
-            if written:
-                return
+        super().__init__(untold_key(runner))
 
 
 class Lookout:

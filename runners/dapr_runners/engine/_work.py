@@ -11,6 +11,7 @@ An *item* (activity input, JSON)::
      "then": name of the commit that follows in the same activity,     # step
      "done": [[task id, record key], ...], "timed_out": bool,          # commit
      "attempt": int, "step": name of the step that is given up,
+     "parked": name of the letter that was waited with before,
      "prev": {"at", "task", "name", "attempt", "by": process}}   # fuse after a plan told early
 
 An *outcome* (activity result, JSON), by its ``k``::
@@ -25,6 +26,8 @@ An *outcome* (activity result, JSON), by its ``k``::
     {"k": "step", "lane", "n", "id", "at", "stop"?: bool, "more"?: [steps],
      "raised"?: "error" | "interrupt"}
     {"k": "retry", "id": task id, "after": seconds, "attempt": int}
+    {"k": "park", "about": {"at": name of the letter and of the event that is waited for, "step",
+               "effect", "idempotency_key"}}    # the item is given out again after the event
     {"k": "wait", "after": seconds}                 # of a step that was to be given up: not yet
     {"k": "end", "at": record key, "status": str}
     {"k": "none"}: the step was cancelled where it ran, nothing is recorded and nobody waits for it

@@ -34,7 +34,7 @@ PASSING = (
 )
 """What an activity may fail with for as long as it takes: the store is away, or the workers are of
 a program that does not have the step."""
-EVENTS = ("answer", "wake")
+EVENTS = ("answer", "wake", "parked")
 """What may be waited for over continue_as_new: it holds no activity and no timer."""
 TELLING = 2
 """Failures after which the workflow's status says what holds the run up."""
@@ -63,6 +63,10 @@ class _Turn:
         self._told: Json | None = None
         self._said = ""
         self._wakeable = False
+        self._parked: dict[str, tuple[Json, Json]] = {}
+        parked: list[list[Json]] = inp.get("parked") or []
+        for item, about in parked:
+            self._await_decision(item, about)
         for lane, state in self._lanes.items():
             if state.get("rolling"):
                 self._listen(lane)
@@ -73,15 +77,15 @@ class _Turn:
     def drive(self) -> Generator[Any, Any, Json]:
         while self._end is None:
             if self._may_continue_as_new():
-                self._ctx.continue_as_new(
-                    {
-                        "base": self._base,
-                        "runner": self._runner,
-                        "lanes": self._lanes,
-                        "todo": self._todo,
-                    },
-                    save_events=True,
-                )
+                carried: Json = {
+                    "base": self._base,
+                    "runner": self._runner,
+                    "lanes": self._lanes,
+                    "todo": self._todo,
+                }
+                if parked := self._waiting():
+                    carried["parked"] = parked
+                self._ctx.continue_as_new(carried, save_events=True)
                 return {}
             if self._started < HOLD_AFTER:
                 for item in self._todo:
@@ -130,6 +134,10 @@ class _Turn:
             self._todo.append(item)
         elif kind == "lane-limit":
             self._lane_timed_out(item)
+        elif kind == "parked":
+            del self._parked[item["parked"]]
+            self._todo.append(item)
+            self._say()
         elif kind in EVENTS or kind == "again":
             self._rolling_event(kind, item, task)
         elif item.get("ended") is not None:
@@ -173,10 +181,27 @@ class _Turn:
         said = dict(self._told or {})
         if asks := [answer for state in self._lanes.values() for answer in state.get("waits", ())]:
             said["asks"] = asks
+        if parked := [about for _, about in self._waiting()]:
+            said["parked"] = parked
         text = json.dumps(said) if said else ""
         if text != self._said:
             self._said = text
             self._ctx.set_custom_status(text)
+
+    # -- parking
+
+    def _park(self, item: Json, about: Json) -> None:
+        """Give ``item`` out again when somebody has decided what ``about`` is about."""
+        self._await_decision({**_clean(item), "parked": about["at"]}, about)
+        self._say()
+
+    def _await_decision(self, item: Json, about: Json) -> None:
+        self._parked[about["at"]] = item, about
+        self._watch(self._ctx.wait_for_external_event(about["at"]), "parked", item)
+
+    def _waiting(self) -> list[list[Json]]:
+        """What is parked, and about what, but for that which its lane went on without."""
+        return [[item, about] for item, about in self._parked.values() if self._is_wanted(item)]
 
     def _delay(self, seconds: float, item: Json) -> None:
         self._watch(self._timer(seconds), "delay", item)
@@ -186,6 +211,8 @@ class _Turn:
             case "retry":
                 attempt = outcome["attempt"]
                 self._delay(outcome["after"], {**_clean(item), "attempt": attempt})
+            case "park":
+                self._park(item, outcome["about"])
             case "plan" if self._alive(item["lane"]):
                 self._planned(item, outcome)
             case "plan":
@@ -364,6 +391,8 @@ class _Turn:
         if timed_out:
             item["timed_out"] = True
         self._todo.append({**item, **_at(state)})
+        if self._parked:
+            self._say()
 
 
 def _at(state: Json) -> Json:

@@ -133,6 +133,21 @@ class StepTimeoutError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class EffectUnknownError(DaprRunnersError):
+    """The effect {effect!r} of step {step!r} in run {run_id!r} was cut off in the middle, and
+    whether it has happened is not known (idempotency key {idempotency_key}), so it was not repeated
+    and the run does not go on. Look at the system it goes to. A run that is parked with it is
+    listed by `dapr-runners dead-letter list`: resolve the letter if it has happened, retry it if it
+    has not, drop it to give it up, and call again. An @effect with reconcile= finds out by
+    itself."""
+
+    run_id: str
+    step: str
+    effect: str
+    idempotency_key: str
+
+
+@dataclass(eq=False)
 class ActorStoreMissingError(DaprRunnersError):
     """The sidecar at {address} has no actor state store, so no workflow can run. Add
     `actorStateStore: "true"` to one state store component in its resources path (components/ of

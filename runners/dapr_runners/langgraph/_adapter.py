@@ -7,7 +7,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
 
 from dapr_runners._current_step import CurrentStep, running
-from dapr_runners.engine import IO, BreaksRun, Bus, LiveLog, Produced, Record, Work
+from dapr_runners.effects import EffectHost
+from dapr_runners.engine import IO, BreaksRun, Bus, Halt, LiveLog, Produced, Record, Work, digest
 from dapr_runners.langgraph._book import Book
 from dapr_runners.langgraph._chunks import Chunks
 from dapr_runners.langgraph._faults import StoreFault, is_exit
@@ -21,6 +22,7 @@ from dapr_runners.langgraph._outbox import send_box, send_box_async
 from dapr_runners.langgraph._outcomes import Held, Outcomes, RetryAfter
 from dapr_runners.langgraph._parking import Parking, StepResult
 from dapr_runners.langgraph._parts import PartReader
+from dapr_runners.langgraph._place import place
 from dapr_runners.langgraph._route import Route, routed
 from dapr_runners.langgraph._scope import Scope
 from dapr_runners.langgraph._scopes import Scopes
@@ -62,6 +64,8 @@ class GraphAdapter:
         self._openings = Openings(runner, self._lives, self._book)
         self._outcomes = Outcomes(codec, live_log, retry_after)
         self._chunks = Chunks(codec, bus, live_log)
+        version = digest(*activity_names(graph))
+        self._effects = EffectHost(store, codec, version, place)
 
     # -- the engine's side
 
@@ -167,7 +171,7 @@ class GraphAdapter:
             if work.injected is not None:
                 result = StepResult(work.item["task"], [], error=work.injected)
             else:
-                with routed(route), running(_step_of(work)):
+                with routed(route), running(self._step_of(work, scope)):
                     step = Step(live, work.item["task"])
                     result = await step.run_async() if live.is_async else step.run()
             if route.refused is not None:
@@ -206,9 +210,12 @@ class GraphAdapter:
         error: BaseException | None = None
         parked = False
         live.parking.route = route
-        with routed(route), running(_step_of(work)):
+        with routed(route), running(self._step_of(work, scope)):
             try:
                 parked = await advance(live, emit)
+            except Halt:
+                drop(live)
+                raise
             except UnstorableValueError as raised:
                 error = _of_its_node(raised, node, scope)
             except BaseException as raised:
@@ -256,6 +263,19 @@ class GraphAdapter:
         finally:
             self._lives.unshare(parent)
 
+    def _step_of(self, work: Work, scope: Scope) -> CurrentStep | None:
+        """The step whose node runs in an activity, if one does."""
+        if work.op not in ("fuse", "step"):
+            return None
+        return self._effects.step(
+            work.run,
+            f"{work.lane}{work.n}:{work.item['task']}",
+            work.attempt - 1 + work.begun,
+            name=work.step_name,
+            tenant=scope.tenant_id,
+            order=(work.item.get("again", 0), work.attempt),
+        )
+
     async def _send(self, record: Record, work: Work, io: IO) -> None:
         if record.outbox:
             scope = await self._scopes.get(work.run, work.item["mode"], io)
@@ -277,14 +297,6 @@ class GraphAdapter:
             if self._on_saver_error == "retry":
                 raise
             raise BreaksRun(error) from error
-
-
-def _step_of(work: Work) -> CurrentStep | None:
-    """The step whose node runs in an activity, if one does."""
-    if work.op not in ("fuse", "step"):
-        return None
-    key = f"{work.lane}{work.n}:{work.item['task']}"
-    return CurrentStep(work.run, key, work.attempt - 1 + work.begun)
 
 
 def _keep_latest(live: Live) -> Callable[[Any], None]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
+from dapr_runners.engine import Halt
 from dapr_runners.state import SidecarUnreachableError, StateStoreError, is_lasting
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ class StoreFault(BaseException):
 
 def is_exit(error: BaseException) -> bool:
     """Whether a node left by what is no Exception (``sys.exit``, say), which its caller gets."""
-    no_exit = (Exception, StoreFault, asyncio.CancelledError, GeneratorExit)
+    no_exit = (Exception, StoreFault, Halt, asyncio.CancelledError, GeneratorExit)
     return not isinstance(error, no_exit)
 
 

@@ -9,12 +9,13 @@ graphs called inside it know the route of their activity themselves.
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
 from langgraph.pregel.protocol import StreamProtocol
 
+from dapr_runners._current_step import CurrentStep, effects_of, running
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._outbox import OutboxSaver
 from dapr_runners.langgraph._route import Route, current_route, routed
@@ -51,7 +52,45 @@ def bound(config: Any, outlet: Outlet) -> Any:
     return {**config, lg.CONF: {**conf, **changed}} if changed else config
 
 
+class _Body:
+    """What a task runs, once for each attempt of LangGraph's at it, as ``step``."""
+
+    __slots__ = ("_proc", "_step")
+
+    def __init__(self, proc: Any, step: CurrentStep) -> None:
+        self._proc = proc
+        self._step = step
+
+    def _begin(self) -> None:
+        if (effects := effects_of(self._step)) is not None:
+            effects.new_pass()
+
+    def invoke(self, *args: Any, **kwargs: Any) -> Any:
+        self._begin()
+        with running(self._step):
+            return self._proc.invoke(*args, **kwargs)
+
+    async def ainvoke(self, *args: Any, **kwargs: Any) -> Any:
+        self._begin()
+        with running(self._step):
+            return await self._proc.ainvoke(*args, **kwargs)
+
+    async def astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        self._begin()
+        with running(self._step):
+            async for chunk in self._proc.astream(*args, **kwargs):
+                yield chunk
+
+
 def bound_task(task: Any, outlet: Outlet) -> Any:
     """A planned task, or one that a task pushed, bound to ``outlet``."""
     config = bound(task.config, outlet)
     return task if config is task.config else replace(task, config=config)
+
+
+def as_step(task: Any, step: CurrentStep | None, *, is_part: bool = False) -> Any:
+    """A task to run as ``step``; with ``is_part``, one that it pushed, which is recorded for
+    itself."""
+    if task is None or step is None:
+        return task
+    return replace(task, proc=_Body(task.proc, step.inside(task.id) if is_part else step))

@@ -17,9 +17,11 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
+from dapr_runners._current_step import running_step
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._ending import Ending
 from dapr_runners.langgraph._message_ids import give_message_ids
+from dapr_runners.langgraph._outlets import as_step
 from dapr_runners.langgraph._pending import saved_already
 from dapr_runners.langgraph._route import Route, routed
 from dapr_runners.langgraph._snapshot import make_handler, thaw, thaw_writes
@@ -232,6 +234,26 @@ class ParkedAsyncLoop(_ParkedLoop, lg.AsyncPregelLoop):
         return self._remember_call(await super().aaccept_push(task, write_idx, call))
 
 
+def _as_step(
+    planned: tuple[Any, ...], kwargs: dict[str, Any], *, is_async: bool = False
+) -> list[tuple[Any, ...]]:
+    """The lone task that is run in the middle of its loop, and what it pushes, as the step that
+    runs; arguments for the runner's tick."""
+    step = running_step.get()
+    if step is None:
+        return [planned]
+    push = kwargs["schedule_task"]
+
+    def pushed(task: Any, write_idx: int, call: Any = None) -> Any:
+        return as_step(push(task, write_idx, call), step, is_part=True)
+
+    async def pushed_async(task: Any, write_idx: int, call: Any = None) -> Any:
+        return as_step(await push(task, write_idx, call), step, is_part=True)
+
+    kwargs["schedule_task"] = pushed_async if is_async else pushed
+    return [tuple(as_step(task, step) for task in planned)]
+
+
 class ParkingRunner(lg.PregelRunner):
     """LangGraph's runner, which parks where a superstep is planned."""
 
@@ -252,7 +274,7 @@ class ParkingRunner(lg.PregelRunner):
         parking.plan, parking.at_plan = list(planned), True
         yield
         if parking.results is None:
-            yield from super().tick(planned, **kwargs)
+            yield from super().tick(*_as_step(planned, kwargs), **kwargs)
             return
         done, handled = self._apply(parking.results)
         yield
@@ -268,7 +290,7 @@ class ParkingRunner(lg.PregelRunner):
         parking.plan, parking.at_plan = list(planned), True
         yield
         if parking.results is None:
-            async for _ in super().atick(planned, **kwargs):
+            async for _ in super().atick(*_as_step(planned, kwargs, is_async=True), **kwargs):
                 yield
             return
         done, handled = self._apply(parking.results)

@@ -53,6 +53,11 @@ class Scope:
         """Whether chunks are told as they come, and not with their record."""
         return self.call.is_live(self.graph)
 
+    @property
+    def tenant_id(self) -> str:
+        """For whom the run is, as its call says in ``config["configurable"]["tenant_id"]``."""
+        return str(self.call.config.get("configurable", {}).get("tenant_id") or "")
+
     def config(self) -> Any:
         """The config of the call, with what belongs to this process."""
         config = {**self.call.config, "configurable": {**self.call.config.get("configurable", {})}}

@@ -14,11 +14,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.pregel import Pregel
 
+from dapr_runners._current_step import running_step
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._faults import is_exit
 from dapr_runners.langgraph._live import Live
 from dapr_runners.langgraph._message_ids import give_message_ids
-from dapr_runners.langgraph._outlets import bound_task
+from dapr_runners.langgraph._outlets import as_step, bound_task
 from dapr_runners.langgraph._parking import StepResult
 from dapr_runners.langgraph._pending import save_pending
 from dapr_runners.langgraph._route import Route, current_route, routed
@@ -48,7 +49,9 @@ class Step:
         self._live = live
         self._loop = live.loop
         self._route = current_route.get()
-        self._task = self._bound(task if task is not None else self._loop.tasks[task_id])
+        self._step = running_step.get()
+        planned = task if task is not None else self._loop.tasks[task_id]
+        self._task = as_step(bound_task(planned, lambda: self._route), self._step)
         self._pushed: dict[str, list[tuple[str, Any]]] = {}
         self._saved = False
         # PregelRunner holds what it is given by weak reference only.
@@ -105,7 +108,9 @@ class Step:
         )
 
     def _bound(self, task: Any) -> Any:
-        return None if task is None else bound_task(task, lambda: self._route)
+        """A task that this one pushed: it is recorded for itself."""
+        bound = None if task is None else bound_task(task, lambda: self._route)
+        return as_step(bound, self._step, is_part=True)
 
     def _accept_push(self, task: Any, write_idx: int, call: Any = None) -> Any:
         return self._bound(self._loop.accept_push(task, write_idx, call))

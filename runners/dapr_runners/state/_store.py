@@ -203,6 +203,11 @@ class StateStore:
         has won. Creations asked for at once are sent together."""
         return self._creations.write((key, value))
 
+    def create_many(self, values: Mapping[str, bytes]) -> dict[str, bool]:
+        """As :meth:`create`, for several keys in one call. Not a transaction: each has its own
+        result."""
+        return dict(zip(values, self._create_many(list(values.items())), strict=True))
+
     def create_then(self, key: str, value: bytes, tell: Tell) -> None:
         """As :meth:`create`, but ``tell`` gets the result, or what it raised, in this thread or in
         another that is sending already. ``tell`` must not raise, nor block."""

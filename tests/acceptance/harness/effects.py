@@ -38,6 +38,10 @@ class Outside:
         if answer == "raise":
             raise InjectedError(point)
 
+    def events(self) -> list[dict[str, Any]]:
+        """Everything reported, in order."""
+        return ask(self.path, do="events", case=self.case)
+
 
 class Effects:
     """The service, seen by the test, in one ``case``."""

@@ -1,0 +1,37 @@
+"""Effects that happen once: idempotency keys, execution records, leases, reconcile, dead letters.
+
+The same for nodes of LangGraph, tools of CrewAI, and anything that a step of a user's calls.
+"""
+
+from dapr_runners.effects._current import CurrentEffect, current_effect
+from dapr_runners.effects._effect import effect
+from dapr_runners.effects._reconcile import NOT_DONE, STILL_UNKNOWN, Done, done
+from dapr_runners.effects._record import EffectRecord, EffectStatus
+from dapr_runners.effects._step import EffectHost
+from dapr_runners.effects.errors import (
+    EffectDroppedError,
+    EffectMismatchError,
+    EffectUnknownError,
+    IllegalTransitionError,
+    LeaseLostError,
+    NestedEffectError,
+)
+
+__all__ = [
+    "NOT_DONE",
+    "STILL_UNKNOWN",
+    "CurrentEffect",
+    "Done",
+    "EffectDroppedError",
+    "EffectHost",
+    "EffectMismatchError",
+    "EffectRecord",
+    "EffectStatus",
+    "EffectUnknownError",
+    "IllegalTransitionError",
+    "LeaseLostError",
+    "NestedEffectError",
+    "current_effect",
+    "done",
+    "effect",
+]

@@ -1,0 +1,42 @@
+"""What tells one effect from another."""
+
+import hashlib
+import inspect
+from typing import Any
+
+from dapr_runners.state import Codec, UnstorableValueError
+
+
+def own_key(run: str, step: str, effect: str, ordinal: int) -> str:
+    """The idempotency key of the ``ordinal``-th effect of that name in a step: 32 hex digits, as
+    any other."""
+    return _hashed("step", run, step, effect, str(ordinal))
+
+
+def given_key(tenant: str, effect: str, key: str) -> str:
+    """The idempotency key of an effect that its program names itself, in all runs of a tenant."""
+    return _hashed("given", tenant, effect, key)
+
+
+def fingerprint(signature: inspect.Signature, args: Any, kwargs: Any, codec: Codec) -> str:
+    """Tells the arguments of a call from others. What cannot be stored (a client, a connection)
+    counts by its class. Raises TypeError, as the call would, when they do not fit."""
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    hashed = hashlib.blake2b(digest_size=16)
+    for name, value in bound.arguments.items():
+        try:
+            data = codec.encode(value)
+        except UnstorableValueError:
+            cls: Any = value.__class__
+            data = f"{cls.__module__}.{cls.__qualname__}".encode()
+        hashed.update(f"{name}:{len(data)}:".encode() + data)
+    return hashed.hexdigest()
+
+
+def _hashed(*parts: str) -> str:
+    hashed = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        hashed.update(len(data).to_bytes(8, "big") + data)
+    return hashed.hexdigest()

@@ -1,0 +1,77 @@
+"""What can go wrong with effects."""
+
+from dataclasses import dataclass
+
+from dapr_runners.engine.errors import EffectUnknownError
+from dapr_runners.errors import DaprRunnersError
+
+__all__ = [
+    "EffectDroppedError",
+    "EffectMismatchError",
+    "EffectUnknownError",
+    "IllegalTransitionError",
+    "LeaseLostError",
+    "NestedEffectError",
+]
+
+
+@dataclass(eq=False)
+class EffectMismatchError(DaprRunnersError):
+    """The effect {effect!r} in step {step!r} of run {run_id!r} was called with other arguments than
+    are recorded under its key {idempotency_key}, so it was not carried out, and the recorded result
+    was not given for it. A step that runs again must ask for the same effects in the same order:
+    compute what differs (a time, a random number, an answer of a model) in a step before. Where
+    calls of one step may come in any order, as from threads, give each operation a key of its own
+    with @effect(key=...)."""
+
+    run_id: str
+    step: str
+    effect: str
+    idempotency_key: str
+
+
+@dataclass(eq=False)
+class IllegalTransitionError(DaprRunnersError):
+    """The effect {effect!r} ({idempotency_key}) cannot go from {before} to {after}, so nothing was
+    written. Read its record again: somebody else has changed it, or it is settled for good."""
+
+    effect: str
+    idempotency_key: str
+    before: str
+    after: str
+
+
+@dataclass(eq=False)
+class LeaseLostError(DaprRunnersError):
+    """The lease of the effect {effect!r} in step {step!r} of run {run_id!r} was taken over while
+    this worker was at it, so what it did counts for nothing here: no result, no step and no
+    checkpoint is recorded of it. The worker hung, or could not reach the store, for longer than the
+    lease of {lease} s. Raise @effect(lease=...) if that happens to workers that are well."""
+
+    run_id: str
+    step: str
+    effect: str
+    lease: float
+
+
+@dataclass(eq=False)
+class NestedEffectError(DaprRunnersError):
+    """The effect {effect!r} was called inside the effect {inside!r}, so it was not carried out. An
+    effect is one action with one key: call both from the step itself, or make the inner one a plain
+    function."""
+
+    effect: str
+    inside: str
+
+
+@dataclass(eq=False)
+class EffectDroppedError(DaprRunnersError):
+    """The effect {effect!r} in step {step!r} of run {run_id!r} was dropped by {who}: {why}. Whether
+    it has happened was not known, and it is not tried again. Its run goes on without it if the step
+    takes this exception, and fails otherwise."""
+
+    run_id: str
+    step: str
+    effect: str
+    who: str
+    why: str

@@ -1,0 +1,52 @@
+"""What runs wait with for somebody's decision, or have failed of: one letter each, and a list."""
+
+import json
+from typing import Any
+
+from dapr_runners.engine._io import IO
+from dapr_runners.engine._keys import dead_letters_key, record_key
+from dapr_runners.engine._listed import Listed
+from dapr_runners.engine._work import Json
+
+PARKED = "parked/"
+"""Begins the names of letters of runs that wait: the event that lets it go on has the same name."""
+
+
+class Letters:
+    """The letters of all runners of a state store. A letter is named ``at`` in its run."""
+
+    def __init__(self) -> None:
+        self._listed = Listed(dead_letters_key())
+
+    async def post(self, io: IO, run: str, at: str, letter: Json) -> None:
+        """Write and list a letter."""
+        await io.put_many({record_key(run, at): json.dumps(letter).encode()})
+        await self._listed.add(io, run, at)
+
+    async def get(self, io: IO, run: str, at: str) -> Json | None:
+        """A letter, or None when there is none (any more)."""
+        data = await io.get(record_key(run, at))
+        return None if data is None else json.loads(data)
+
+    async def change(self, io: IO, run: str, at: str, **changes: Any) -> None:
+        """Add to a letter, if it is there."""
+        key = record_key(run, at)
+        while (found := await io.read(key)) is not None:
+            letter = {**json.loads(found.value), **changes}
+            if await io.replace(key, json.dumps(letter).encode(), found.etag):
+                return
+
+    async def remove(self, io: IO, run: str, at: str) -> None:
+        """Take a letter off the list, and delete it."""
+        await self._listed.remove(io, run, at)
+        await io.delete_many([record_key(run, at)])
+
+    async def all(self, io: IO) -> list[tuple[str, str]]:
+        """Runs and names of the letters, oldest first."""
+        return await self._listed.all(io)
+
+    async def remove_all(self, io: IO, run: str) -> None:
+        """Remove the letters of a run that is over with for good."""
+        for listed, at in await self.all(io):
+            if listed == run:
+                await self.remove(io, run, at)

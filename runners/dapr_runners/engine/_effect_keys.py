@@ -1,0 +1,47 @@
+"""Where the effects of a run are recorded, and how they are found by their steps."""
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from dapr_runners.engine._io import IO
+from dapr_runners.engine._keys import record_key
+
+_WINDOW = 8
+"""Markers read at once. As many may be missing in a row before the last."""
+_FIRST_LOOK = 2
+"""Markers of a step that are looked for where most steps have none."""
+
+
+def effect_key(run: str, idempotency_key: str) -> str:
+    """State key of the record of an effect."""
+    return record_key(run, f"effect/{idempotency_key}")
+
+
+def begun_key(run: str, step: str, number: int) -> str:
+    """State key that names the effect that was begun as the ``number``-th (from 0) in a step."""
+    return record_key(run, f"begun/{step}/{number}")
+
+
+async def begun_in(run: str, step: str, io: IO) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+    """What names the effects that were begun in a step, by number."""
+    start = 0
+    while True:
+        keys = [begun_key(run, step, number) for number in range(start, start + _WINDOW)]
+        found = await io.get_many(keys)
+        for number, key in enumerate(keys, start):
+            if key in found:
+                yield number, json.loads(found[key])
+        if not found:
+            return
+        start += _WINDOW
+
+
+async def effect_keys(io: IO, run: str, steps: Iterable[str]) -> AsyncIterator[str]:
+    """State keys of all effects of ``steps``."""
+    looked = {begun_key(run, s, number): s for s in steps for number in range(_FIRST_LOOK)}
+    found = await io.get_many(list(looked)) if looked else {}
+    for step in {looked[key] for key in found}:
+        async for number, plain in begun_in(run, step, io):
+            yield begun_key(run, step, number)
+            yield effect_key(run, plain["key"])

@@ -1,0 +1,26 @@
+"""How code inside a step ends it without a result. No Exceptions: frameworks and users catch those,
+and what is meant here is for the engine alone."""
+
+from dapr_runners.engine._work import Json
+
+
+class Halt(BaseException):
+    """Ends a step that is not to be recorded."""
+
+
+class Parks(Halt):
+    """The step waits for somebody's decision, and holds no worker. ``about`` (plain data) says on
+    what."""
+
+    def __init__(self, about: Json) -> None:
+        super().__init__(about)
+        self.about = about
+
+
+class Abandons(Halt):
+    """This attempt at the step is over with ``error``, which is none of the step's own: it is tried
+    again."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error

@@ -1,0 +1,49 @@
+"""A short list under one state key, which several processes change."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from dapr_runners.engine._io import IO
+
+
+class Listed:
+    """What is listed under the state key ``key``: runs, each with a name of something in it."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    async def all(self, io: IO) -> list[tuple[str, str]]:
+        """What is listed, oldest first."""
+        data = await io.get(self._key)
+        return [] if data is None else [(run, at) for run, at in json.loads(data)]
+
+    async def add(self, io: IO, run: str, at: str) -> None:
+        """List ``at`` of ``run``, unless it is."""
+        await self._change(
+            io, lambda listed: [*listed, [run, at]] if [run, at] not in listed else None
+        )
+
+    async def remove(self, io: IO, run: str, at: str) -> None:
+        """Take it off the list."""
+        await self._change(
+            io,
+            lambda listed: (
+                [one for one in listed if one != [run, at]] if [run, at] in listed else None
+            ),
+        )
+
+    async def _change(self, io: IO, change: Callable[[list[Any]], list[Any] | None]) -> None:
+        while True:
+            found = await io.read(self._key)
+            changed = change([] if found is None else json.loads(found.value))
+            if changed is None:
+                return
+            data = json.dumps(changed).encode()
+            written = (
+                await io.create(self._key, data)
+                if found is None
+                else await io.replace(self._key, data, found.etag)
+            )
+            if written:
+                return
