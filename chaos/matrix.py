@@ -4,8 +4,7 @@
 
 Each trial starts a program in a process, kills it with SIGKILL before the charge, after it, or
 after the step that charged is recorded, starts it again, and asks the payment service, a process of
-its own, how often it charged. Exits with status 1 when a cell of ours is not what it promises, or a
-program did not end.
+its own, how often it charged. Exits with status 1 when a cell of ours is not what it promises.
 """
 
 import argparse

@@ -1,11 +1,9 @@
 """Lives of a program: processes that are forked from a server which has imported everything."""
 
-import contextlib
 import importlib
 import json
 import multiprocessing
 import os
-import signal
 import sys
 import threading
 import traceback
@@ -71,15 +69,14 @@ def live(setup: str, trial: Trial) -> Ending:
     is_hung = process.is_alive()
     process.kill()
     process.join()
-    code = process.exitcode
-    process.close()
+    process.close()  # its exit code may have gone to another thread, which started a process
     if is_hung:
         return Ending("hung", f"no end in {_LIFE_SECONDS:.0f} s; see {_log(trial)}")
-    if code == -signal.SIGKILL:
+    if trial.kill is not None and trial.death.exists():
         return Ending("killed")
-    with contextlib.suppress(FileNotFoundError):
+    if told.exists():
         return Ending(**json.loads(told.read_text()))
-    return Ending("failed", f"exit code {code}; see {_log(trial)}")
+    return Ending("failed", f"ended without a word; see {_log(trial)}")
 
 
 def _log(trial: Trial) -> str:
@@ -98,7 +95,7 @@ def _serve(setup: str, trial: Trial) -> None:
     except BaseException as error:  # a panic of native code is no Exception
         traceback.print_exc()
         how = "unknown" if type(error).__name__ == "EffectUnknownError" else "failed"
-        ending = Ending(how, f"{type(error).__name__}: {error}")
+        ending = Ending(how, f"{type(error).__name__}: {error}".splitlines()[0])
     (trial.directory / "ending.json").write_text(json.dumps(ending.__dict__))
     sys.stdout.flush()
     # Threads that a framework leaves behind must not hold the process.

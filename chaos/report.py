@@ -20,7 +20,7 @@ _KILLED = {
     "recorded": "after the record",
 }
 _RESULTS = ("good", "other", "bad")
-"""As promised, or published; other than was published; not as promised, or without an end."""
+"""As promised, or published; other than was published; not as promised."""
 _STYLES = {"good": "green", "other": "yellow", "bad": "bold red"}
 _FILLS = {"good": "#d7f0dc", "other": "#fbe8b0", "bad": "#f6c3c0"}
 
@@ -37,8 +37,7 @@ class Finding:
         """One of ``_RESULTS``."""
         if all(one.is_as_expected(self.cell) for one in self.outcomes):
             return "good"
-        has_ended = all(one.ending == "done" for one in self.outcomes)
-        return "other" if has_ended and not self.cell.setup.is_ours else "bad"
+        return "bad" if self.cell.setup.is_ours else "other"
 
     @property
     def text(self) -> str:
@@ -78,10 +77,10 @@ def remarks(findings: list[Finding]) -> list[str]:
             expected = _shown(Outcome(cell.expected.charges, cell.expected.ending))
             found.append(f"{where}: {one.text}, and {expected} {what}.")
         failures = Counter(failure for each in one.outcomes for failure in each.failures)
-        details = Counter(each.detail for each in one.outcomes if one.result == "bad")
+        details = Counter(each.detail for each in one.outcomes if each.ending == "hung")
         for text, count in (failures + details).items():
             if text:
-                found.append(f"{where}: a program ended so, {count} x: {text}")
+                found.append(f"{where}: a program failed {count} x with {text}")
     return found
 
 

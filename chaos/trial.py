@@ -44,9 +44,15 @@ class Trial:
         """The trial's own."""
         return Account(self.payments, self.run)
 
+    @property
+    def death(self) -> Path:
+        """A file that is there once a life was killed."""
+        return self.directory / "killed"
+
     def reach(self, point: str) -> None:
         """Die here, if this is where this process is to die."""
         if point == self.kill:
+            self.death.touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
     def saved_key(self) -> str | None:

@@ -2,6 +2,7 @@
 
 import typer
 
+from dapr_runners.cli._chaos import chaos
 from dapr_runners.cli._doctor import doctor
 from dapr_runners.cli._run import run
 from dapr_runners.cli._runs import runs
@@ -17,6 +18,9 @@ app.command(
     "run", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
 )(run)
 app.command("doctor")(doctor)
+app.command(
+    "chaos", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
+)(chaos)
 app.command("runs")(runs)
 
 

@@ -1,0 +1,159 @@
+"""Kill a program at every point of its runs, start it again, and compare."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from dapr_runners.testing._lives import Life, Program, new_case
+from dapr_runners.testing._observed import Observed, observe
+from dapr_runners.testing.errors import NoRunError, ProgramFailedError
+
+_HALFWAY_FROM = 0.05
+"""Seconds that a step takes, from which on it is also killed in its middle."""
+
+
+@dataclass(frozen=True)
+class KillPoint:
+    """Where a program is killed: when ``step`` reaches ``phase`` for the ``n``-th time: ``begins``,
+    ``done``, ``recorded``, ``answered``, or ``halfway``, ``delay`` seconds after it began."""
+
+    step: str
+    phase: str
+    n: int = 1
+    delay: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.step} {self.phase}" + (f" #{self.n}" if self.n > 1 else "")
+
+
+@dataclass(frozen=True)
+class Crash:
+    """What came of a crash at ``point``.
+
+    ``was_reached``: it was killed there. ``has_finished``: started again, it ended with exit code
+    0. ``is_equal``: its runs had the undisturbed results; None where two undisturbed ones differ.
+    ``again``: steps that were in flight and ran again, which plain code has to expect. ``doubled``:
+    effects that happened twice. ``repeated``: steps that ran again though they were recorded.
+    ``more_runs``: how many runs there were more than undisturbed.
+    """
+
+    point: KillPoint
+    was_reached: bool
+    has_finished: bool
+    is_equal: bool | None
+    again: tuple[str, ...] = ()
+    doubled: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    more_runs: int = 0
+    output: str = field(default="", repr=False)
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences, none where all is as it should be."""
+        if not self.was_reached:
+            return ["the program did not get there this time"]
+        found: list[str] = []
+        if not self.has_finished:
+            found.append("the program, started again, failed")
+        if self.is_equal is False:
+            found.append("the result is another one")
+        if self.doubled:
+            found.append(f"happened twice: {', '.join(self.doubled)}")
+        if self.repeated:
+            found.append(f"ran again though recorded: {', '.join(self.repeated)}")
+        if self.more_runs > 0:
+            found.append(
+                f"{self.more_runs} more run(s): it did not go on with the first. Call with a"
+                " thread, a session or a run id"
+            )
+        return found
+
+
+class CrashTest:
+    """A program under test. Its runs are watched undisturbed, twice, when first asked for."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._base: Observed | None = None
+        self._is_comparable = True
+
+    def points(self) -> list[KillPoint]:
+        """Every point that an undisturbed run passes, in order."""
+        base = self._undisturbed()
+        return list(_points(base))
+
+    def kill_at(self, point: KillPoint) -> Crash:
+        """Run the program, kill it at ``point``, and start it again."""
+        base = self._undisturbed()
+        phase = "begins" if point.phase == "halfway" else point.phase
+        with new_case(self.program) as case:
+            life = case.live((point.step, phase, point.n), delay=point.delay)
+            seen = observe(case.told())
+            was_reached = (point.step, phase, point.n) in seen.points and life.code != 0
+            if was_reached:
+                life = case.live()
+            seen = observe(case.told())
+        if point.phase == "begins":  # it was killed before it did anything
+            seen.again[point.step] -= 1
+        is_equal = seen.results == base.results if self._is_comparable else None
+        if seen.runs > base.runs and life.code == 0:
+            is_equal = None  # told as runs too many
+        return Crash(
+            point,
+            was_reached,
+            has_finished=life.code == 0,
+            is_equal=is_equal,
+            again=_names(seen.again),
+            doubled=_names(seen.doubled),
+            repeated=_names(seen.repeated),
+            more_runs=seen.runs - base.runs,
+            output=life.output,
+        )
+
+    def crashes(self, points: Sequence[KillPoint], parallel: int = 1) -> Iterator[Crash]:
+        """A crash at each of ``points``, ``parallel`` at once, in order."""
+        with ThreadPoolExecutor(parallel) as pool:
+            try:
+                yield from pool.map(self.kill_at, points)
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _undisturbed(self) -> Observed:
+        if self._base is None:
+            base, other = self._observe(), self._observe()
+            self._is_comparable = base.results == other.results
+            self._base = base
+        return self._base
+
+    def _observe(self) -> Observed:
+        with new_case(self.program) as case:
+            life = case.live()
+            seen = observe(case.told())
+        if life.code != 0:
+            raise ProgramFailedError(
+                command=self.program.text, how=_how(life, self.program), output=life.output
+            )
+        if not seen.points:
+            raise NoRunError(command=self.program.text)
+        return seen
+
+
+def _how(life: Life, program: Program) -> str:
+    if life.code is None:
+        return f"did not end within {program.timeout:.0f} s"
+    return f"ended with code {life.code}"
+
+
+def _points(base: Observed) -> Iterator[KillPoint]:
+    for step, phase, n in base.points:
+        yield KillPoint(step, phase, n)
+        took = base.durations.get((step, n), 0.0)
+        if phase == "begins" and took >= _HALFWAY_FROM:
+            yield KillPoint(step, "halfway", n, round(took / 2, 3))
+
+
+def _names(counts: Counter[str]) -> tuple[str, ...]:
+    return tuple(
+        name if count == 1 else f"{name} ({count} x)" for name, count in counts.items() if count > 0
+    )

@@ -1,0 +1,64 @@
+"""What was seen of a program's runs, over all its lives."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+_OURS = ("(start)", "(commit)", "(advance)")
+"""Steps that call no code of the user's, or only what may run again."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """``points`` are the steps and phases in order, with their count; ``durations`` the seconds
+    between the begin and the end of the n-th execution of a step; ``results`` what callers were
+    given, sorted; ``runs`` how many runs there were; ``again`` how often a step that was in flight
+    ran again, by name, and ``repeated`` one that was recorded."""
+
+    points: list[tuple[str, str, int]]
+    durations: dict[tuple[str, int], float]
+    results: list[str]
+    runs: int
+    again: Counter[str]
+    repeated: Counter[str]
+    doubled: Counter[str]
+
+
+def observe(told: Iterable[dict[str, Any]]) -> Observed:
+    """What a log tells."""
+    points: list[tuple[str, str, int]] = []
+    durations: dict[tuple[str, int], float] = {}
+    begun: dict[tuple[int, str, str], tuple[int, float]] = {}
+    results: dict[str, str] = {}
+    runs: set[str] = set()
+    seen: set[tuple[str, str, str]] = set()
+    recorded: set[tuple[str, str, str]] = set()
+    again: Counter[str] = Counter()
+    repeated: Counter[str] = Counter()
+    doubled: Counter[str] = Counter()
+    for one in told:
+        if "ended" in one:
+            results[one["run"]] = f"{one['ended']}: {one['result']}"
+        if "step" not in one:
+            continue
+        step, phase, n, run = one["step"], one["phase"], one["n"], one["run"]
+        runs.add(run)
+        points.append((step, phase, n))
+        this = (run, step, one["key"])
+        if phase == "begins":
+            begun[one["pid"], *this[1:]] = n, one["time"]
+            if this in recorded:
+                repeated[step] += 1
+            elif this in seen and step.startswith("@"):
+                doubled[step] += 1
+            elif this in seen and step not in _OURS:
+                again[step] += 1
+            seen.add(this)
+        elif phase == "done" and (began := begun.get((one["pid"], *this[1:]))) is not None:
+            durations[step, began[0]] = one["time"] - began[1]
+        elif phase == "recorded":
+            recorded.add(this)
+    return Observed(
+        points, durations, sorted(results.values()), len(runs), again, repeated, doubled
+    )
