@@ -1,6 +1,6 @@
 """A program of yours, killed at every point of its runs: what ``dapr-runners chaos`` does.
 
-    python -m chaos.kill -- python app.py
+python -m chaos.kill -- python app.py
 """
 
 import sys

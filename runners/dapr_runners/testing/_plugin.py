@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -63,16 +63,12 @@ def _items(session: pytest.Session, text: str) -> "Iterator[CrashItem]":
         points = test.points()
     except DaprRunnersError as error:
         raise pytest.UsageError(str(error)) from error
-    make: Any = CrashItem.from_parent
     for point in points:
-        yield make(
-            session,
-            name=str(point),
-            nodeid=f"{text}::{point}",
-            path=Path(words[0]),
-            test=test,
-            point=point,
+        item: CrashItem = cast(Any, CrashItem).from_parent(
+            session, name=str(point), nodeid=f"{text}::{point}", path=Path(words[0])
         )
+        item.test, item.point = test, point
+        yield item
 
 
 class CrashError(Exception):
@@ -86,15 +82,12 @@ class CrashError(Exception):
 class CrashItem(pytest.Item):
     """A crash at one point of a program's runs."""
 
-    def __init__(self, *, test: "CrashTest", point: "KillPoint", **rest: Any) -> None:
-        init: Any = super().__init__
-        init(**rest)
-        self._test = test
-        self._point = point
+    test: "CrashTest"
+    point: "KillPoint"
 
     def runtest(self) -> None:
         """Kill the program, and start it again."""
-        crash = self._test.kill_at(self._point)
+        crash = self.test.kill_at(self.point)
         if crash.problems:
             raise CrashError(crash)
 
@@ -108,4 +101,4 @@ class CrashItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """The heading of a failure."""
-        return self.path, None, f"killed when {self._point}"
+        return self.path, None, f"killed when {self.point}"
