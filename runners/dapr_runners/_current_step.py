@@ -1,11 +1,11 @@
 """The step that runs right now, for the code inside it to read."""
 
 import hashlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,19 @@ class CurrentStep:
         return CurrentStep(self.run_id, whole, self.attempt, self.tenant_id, effects)
 
 
+class Program(Protocol):
+    """Code that is driven again over what is recorded. What it does to the outside is a step."""
+
+    def call(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call ``function`` as a step of its own, which goes by ``name``."""
+        ...
+
+    async def acall(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Twin of :meth:`call`."""
+        ...
+
+
+running_program: ContextVar[Program | None] = ContextVar("dapr_runners_program", default=None)
 running_step: ContextVar[CurrentStep | None] = ContextVar("dapr_runners_step", default=None)
 running_lease: ContextVar[Lease | None] = ContextVar("dapr_runners_lease", default=None)
 

@@ -4,11 +4,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
 from dapr_runners.crewai._chunks import Chunks
 from dapr_runners.crewai._driver import Driver, Pending
+from dapr_runners.crewai._effects import EffectsAsSteps
 from dapr_runners.crewai._history import History
 from dapr_runners.crewai._human import WAITS
 from dapr_runners.crewai._outcomes import Known, Outcome
@@ -16,6 +18,7 @@ from dapr_runners.crewai._programs import Program, roots_of, run_target
 from dapr_runners.crewai._tasks import thaw_task
 from dapr_runners.crewai._types import Types
 from dapr_runners.crewai.errors import StepMismatchError
+from dapr_runners.effects import EffectHost
 from dapr_runners.engine import (
     ANY_NAME,
     IO,
@@ -55,8 +58,10 @@ class CrewAdapter:
         wake: Callable[[str], None],
         accepts_mismatch: bool,
         retry_after: RetryAfter,
+        effects: EffectHost,
     ) -> None:
         self._runner = runner
+        self._effects = effects
         self._program = program
         self._types = types
         self._bus = bus
@@ -167,8 +172,16 @@ class CrewAdapter:
             made = None if task is None else partial(thaw_task, task, types.codec)
             return run_target(target, spec["how"], inputs, made)
 
+        effects = replace(self._effects, codec=types.codec)
         driver = Driver(
-            work.run, body, known, types, self._accepts_mismatch, lambda: self._wake(work.run)
+            work.run,
+            body,
+            known,
+            types,
+            self._accepts_mismatch,
+            lambda: self._wake(work.run),
+            partial(effects.step, work.run, tenant=spec.get("tenant") or ""),
+            EffectsAsSteps(),
         )
         driver.plan = work.n
         with self._lock:
@@ -351,7 +364,8 @@ class CrewAdapter:
         elif pending.kind == "pause" and work.attempt == 1:
             return _again(work, cast(float, pending.asked["seconds"]))
         else:
-            outcome = driver.run_pending(pending, chunks, work.attempt - 1 + work.begun)
+            order = (work.item.get("again", 0), work.attempt)
+            outcome = driver.run_pending(pending, chunks, work.attempt - 1 + work.begun, order)
             if (pause := self._pause(driver, work, pending, outcome)) is not None:
                 return _again(work, pause)
         assert outcome is not None
@@ -370,7 +384,7 @@ class CrewAdapter:
     def _pause(
         self, driver: Driver, work: Work, pending: Pending, outcome: Outcome
     ) -> float | None:
-        if outcome.kind != "error" or pending.kind != "tool":
+        if outcome.kind != "error" or pending.kind not in ("tool", "effect"):
             return None
         error = driver.types.codec.decode(outcome.data, "the error")
         return self._retry_after(pending.name, error, work.attempt)

@@ -14,15 +14,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from dapr_runners._current_step import CurrentStep, running_step
+from dapr_runners._current_step import CurrentStep, Program, running, running_program
 from dapr_runners.crewai._chunks import Chunks, listening
 from dapr_runners.crewai._outcomes import Known, Outcome
 from dapr_runners.crewai._requests import Request
 from dapr_runners.crewai._strands import Place, Strand, here, inside_step, strand_of
 from dapr_runners.crewai._types import Types
 from dapr_runners.crewai.errors import StepMismatchError
+from dapr_runners.effects import (
+    EffectDroppedError,
+    EffectUnknownError,
+    NestedEffectError,
+)
 from dapr_runners.state import UnstorableValueError
 
 logger = logging.getLogger("dapr_runners")
@@ -41,6 +46,10 @@ def is_wait(key: str) -> bool:
 
 
 MISSING: Any = object()
+
+_FINAL = (EffectUnknownError, EffectDroppedError, NestedEffectError)
+"""Errors of effects that end the run: an agent that is told of one would try again, by another
+call."""
 
 
 class Unwound(BaseException):
@@ -94,9 +103,18 @@ class Ask:
     key: str | None = None
 
 
+class MakeStep(Protocol):
+    """Makes a step to run as."""
+
+    def __call__(
+        self, key: str, attempt: int, *, name: str, order: tuple[int, ...]
+    ) -> CurrentStep: ...
+
+
 class Driver:
     """Drives one run in this process. ``body`` is its program; ``wake`` is called when it asks for
-    something after its steps were told (:attr:`told`)."""
+    something after its steps were told (:attr:`told`). ``steps`` makes the steps that its calls run
+    as, and ``program`` makes steps of the effects outside of them."""
 
     def __init__(
         self,
@@ -106,8 +124,12 @@ class Driver:
         types: Types,
         accepts_mismatch: bool,
         wake: Callable[[], None],
+        steps: MakeStep | None = None,
+        program: Program | None = None,
     ) -> None:
         self.run = run
+        self._step_of = steps or self._bare_step
+        self._program = program
         self.types = types
         self.plan = -1
         self.pending: dict[str, Pending] = {}
@@ -134,6 +156,9 @@ class Driver:
         self._main = Strand(self, "main", None)
         self.learn(known)
 
+    def _bare_step(self, key: str, attempt: int, **_: Any) -> CurrentStep:
+        return CurrentStep(self.run, key, attempt)
+
     # -- life
 
     def start(self) -> None:
@@ -146,6 +171,7 @@ class Driver:
 
     def _run(self) -> None:
         here.set(Place(self._main, "main"))
+        running_program.set(self._program)
         try:
             self.result = self._body()
         except Unwound:
@@ -441,9 +467,11 @@ class Driver:
                 self._changed.wait(left)
             return self.pending[key]
 
-    def run_pending(self, pending: Pending, chunks: Chunks, attempt: int = 1) -> Outcome:
+    def run_pending(
+        self, pending: Pending, chunks: Chunks, attempt: int = 1, order: tuple[int, ...] = (0, 1)
+    ) -> Outcome:
         """Perform a pending step in this thread. Its outcome is not delivered yet. ``chunks`` are
-        told what its model says."""
+        told what its model says. ``order`` grows with each attempt that follows a failed one."""
         pending.executing = True
         usage: Counter[str] = Counter()
 
@@ -451,9 +479,10 @@ class Driver:
             inside_step.set(True)
             usage_of_step.set(usage)
             listening.set((chunks, pending.key))
-            running_step.set(CurrentStep(self.run, pending.key, attempt))
-            return pending.execute()
+            with running(step):
+                return pending.execute()
 
+        step = self._step_of(pending.key, attempt, name=pending.name, order=order)
         context = pending.context.copy()
         began = time.time()
         outcome = self.perform(
@@ -471,7 +500,7 @@ class Driver:
         try:
             value = make()
         except Exception as error:
-            kind, value = "error", error
+            kind, value = "fatal" if isinstance(error, _FINAL) else "error", error
         ended = time.time()
         try:
             data = self.types.codec_with(*hints).encode(value, where)

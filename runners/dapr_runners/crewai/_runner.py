@@ -20,6 +20,7 @@ from dapr_runners.crewai.errors import (
     QuestionNotFoundError,
     UnsupportedCrewError,
 )
+from dapr_runners.effects import EffectHost
 from dapr_runners.engine import (
     IO,
     Bus,
@@ -122,6 +123,7 @@ class _CrewAIRunner(Runner):
             wake=lambda run: self._telling.raise_event(run, "wake"),
             accepts_mismatch=on_mismatch == "accept",
             retry_after=retry_after,
+            effects=EffectHost(store, self._types.codec),
         )
         self._driven = adapter
         super().__init__(
@@ -147,15 +149,19 @@ class _CrewAIRunner(Runner):
         session_id: str | None = None,
         run_id: str | None = None,
         multitask_strategy: MultitaskStrategy | None = None,
+        tenant_id: str = "",
     ) -> Any:
         """CrewAI's ``kickoff(inputs)`` as a durable run, with its result and exceptions.
 
         A call on a session with an active run of the same inputs attaches to it; one whose result
         no caller has received is delivered, not repeated. ``run_id`` names exactly one run.
+        ``tenant_id``: for whom the run is, as its steps and effects are told.
         """
         io = self._blocking()
         claim = run_in_thread(
-            self._claim(io, "kickoff", inputs, None, session_id, run_id, multitask_strategy)
+            self._claim(
+                io, "kickoff", inputs, None, session_id, run_id, multitask_strategy, tenant_id
+            )
         )
         return self._wait(io, claim)
 
@@ -166,11 +172,12 @@ class _CrewAIRunner(Runner):
         session_id: str | None = None,
         run_id: str | None = None,
         multitask_strategy: MultitaskStrategy | None = None,
+        tenant_id: str = "",
     ) -> Any:
         """CrewAI's ``akickoff(inputs)`` as a durable run. See :meth:`kickoff`."""
         io = self._looping()
         claim = await self._claim(
-            io, "akickoff", inputs, None, session_id, run_id, multitask_strategy
+            io, "akickoff", inputs, None, session_id, run_id, multitask_strategy, tenant_id
         )
         return await self._await(io, claim)
 
@@ -204,9 +211,12 @@ class _CrewAIRunner(Runner):
         session_id: str | None,
         run_id: str | None,
         strategy: MultitaskStrategy | None,
+        tenant_id: str,
     ) -> AsyncIterator[dict[str, Any]]:
         io = self._looping()
-        claim = await self._claim(io, "kickoff", inputs, task, session_id, run_id, strategy)
+        claim = await self._claim(
+            io, "kickoff", inputs, task, session_id, run_id, strategy, tenant_id
+        )
 
         if not claim.started:
             await self._telling.remind(io, claim.run)
@@ -233,6 +243,7 @@ class _CrewAIRunner(Runner):
         session_id: str | None,
         run_id: str | None,
         strategy: MultitaskStrategy | None,
+        tenant_id: str,
     ) -> Claim:
         self._require_started()
         if task is not None:
@@ -243,8 +254,10 @@ class _CrewAIRunner(Runner):
         return await self._open(
             io,
             thread=session_id,
-            fingerprint=digest(how, packed.hex(), (task or b"").hex()),
-            spec={"how": how, "inputs": packed, "task": task},
+            fingerprint=digest(
+                how, packed.hex(), (task or b"").hex(), *([tenant_id] if tenant_id else [])
+            ),
+            spec={"how": how, "inputs": packed, "task": task, "tenant": tenant_id},
             mode="sync",
             wanted=run_id,
             strategy=strategy,
@@ -339,6 +352,10 @@ class _CrewAIRunner(Runner):
         super().purge(run_id, thread_id=thread_id if session_id is None else session_id)
 
     purge_workflow = purge
+
+    def _steps_of(self, record: Record) -> Iterable[str]:
+        known = [*record.body.get("told", ()), *record.body.get("known", ())]
+        return [one["key"] for one in known] if record.outcome["k"] in ("plan", "end") else []
 
     # -- questions
 
@@ -437,12 +454,13 @@ class _InputsRunner(_CrewAIRunner):
         run_id: str | None = None,
         multitask_strategy: MultitaskStrategy | None = None,
         poll_interval: float | None = None,
+        tenant_id: str = "",
     ) -> AsyncIterator[dict[str, Any]]:
         """Run to the end, yielding events (dicts with ``type``; see ``_events``). ``run_id`` (or
         ``workflow_id``) names exactly one run for ever. ``poll_interval`` is accepted and not
         needed."""
         async for event in self._events(
-            inputs, None, session_id, workflow_id or run_id, multitask_strategy
+            inputs, None, session_id, workflow_id or run_id, multitask_strategy, tenant_id
         ):
             yield event
 
@@ -496,6 +514,7 @@ class DaprWorkflowAgentRunner(_CrewAIRunner):
         run_id: str | None = None,
         multitask_strategy: MultitaskStrategy | None = None,
         poll_interval: float | None = None,
+        tenant_id: str = "",
     ) -> AsyncIterator[dict[str, Any]]:
         """Run ``task`` (a Task, a text or messages) to its end, yielding events (dicts with
         ``type``; see ``_events``)."""
@@ -506,5 +525,6 @@ class DaprWorkflowAgentRunner(_CrewAIRunner):
             session_id,
             workflow_id or run_id,
             multitask_strategy,
+            tenant_id,
         ):
             yield event

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast, overload
 
-from dapr_runners._current_step import effects_of, running_step
+from dapr_runners._current_step import effects_of, running_program, running_step
 from dapr_runners.effects._execution import Declared, Execution, OnUnknown
 from dapr_runners.effects._reconcile import Reconcile
 from dapr_runners.effects._step import Effects
@@ -100,6 +100,8 @@ def _synchronous(declared: Declared) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         effects = _effects()
         if effects is None:
+            if (program := running_program.get()) is not None and running_step.get() is None:
+                return program.call(declared.name, call, args, kwargs)
             return function(*args, **kwargs)
         execution = Execution(declared, effects, args, kwargs)
         io = effects.host.io(BlockingIO)
@@ -125,6 +127,8 @@ def _asynchronous(declared: Declared) -> Any:
     async def call(*args: Any, **kwargs: Any) -> Any:
         effects = _effects()
         if effects is None:
+            if (program := running_program.get()) is not None and running_step.get() is None:
+                return await program.acall(declared.name, call, args, kwargs)
             return await function(*args, **kwargs)
         execution = Execution(declared, effects, args, kwargs)
         io = effects.host.io(LoopIO)

@@ -18,12 +18,11 @@ from dapr_runners.effects._records import EffectRecords, Found
 from dapr_runners.effects._renewals import Renewal, renewals
 from dapr_runners.effects._step import Effects, Entry
 from dapr_runners.effects.errors import (
-    EffectMismatchError,
     EffectUnknownError,
     LeaseLostError,
     NestedEffectError,
 )
-from dapr_runners.engine import IO, Abandons, BlockingIO, Halt, Parks, run_in_thread
+from dapr_runners.engine import IO, Abandons, BlockingIO, Breaks, Halt, Parks, run_in_thread
 from dapr_runners.state import (
     CorruptRecordError,
     SidecarUnreachableError,
@@ -124,7 +123,7 @@ class Execution:
             return claim or "again"
         record = found.record
         if record.fingerprint != self._fingerprint:
-            self._mismatch()
+            raise self._effects.mismatch(declared.name, entry.key)
         match record.execution_status:
             case _S.SUCCEEDED:
                 self._replay(record)
@@ -268,8 +267,8 @@ class Execution:
     # -- after
 
     async def succeeded(self, value: Any, io: IO) -> None:
-        """The function has returned ``value``. Raises what is raised in place of one that cannot be
-        stored: the effect has happened all the same."""
+        """The function has returned ``value``. One that cannot be stored ends the run, and so does
+        the record: the effect has happened."""
         result, exception, text = self._packed(value)
         try:
             counts = await self._finish(
@@ -283,7 +282,7 @@ class Execution:
         if not counts:
             self._lost()
         if exception is not None:
-            raise self._codec.decode(exception, "the error")
+            raise Breaks(self._codec.decode(exception, "the error"))
 
     async def raised(self, error: BaseException, io: IO) -> None:
         """The function has raised ``error``, or was cut short by it."""
@@ -314,8 +313,11 @@ class Execution:
 
         def replayed() -> Any:
             if record.exception is not None:
+                error = codec.decode(record.exception, where)
+                if record.execution_status is _S.SUCCEEDED:
+                    raise Breaks(error)
                 effects.raised(entry)
-                raise codec.decode(record.exception, where)
+                raise error
             assert record.result is not None
             return codec.decode(record.result, where)
 
@@ -323,14 +325,6 @@ class Execution:
 
     def _records(self, io: IO) -> EffectRecords:
         return EffectRecords(io, self._codec)
-
-    def _mismatch(self) -> NoReturn:
-        raise EffectMismatchError(
-            run_id=self._effects.run,
-            step=self._effects.name,
-            effect=self._declared.name,
-            idempotency_key=self._entry.key,
-        )
 
     def _lost(self) -> NoReturn:
         error = LeaseLostError(

@@ -10,7 +10,7 @@ from dapr_runners._current_step import CurrentStep
 from dapr_runners.effects._keys import given_key, own_key
 from dapr_runners.effects._records import Marker
 from dapr_runners.effects.errors import EffectMismatchError
-from dapr_runners.engine import IO, BlockingIO, Halt, LoopIO, PatientIO, begun_in, begun_key
+from dapr_runners.engine import IO, BlockingIO, Breaks, Halt, LoopIO, PatientIO, begun_in, begun_key
 from dapr_runners.state import Codec, StateStore
 
 Place = Callable[[], tuple[str, int]]
@@ -172,10 +172,14 @@ class Effects:
             if isinstance(found, Entry):
                 return found
             if time.monotonic() > give_up_at:
-                raise EffectMismatchError(
-                    run_id=self.run, step=self.name, effect=effect, idempotency_key=found
-                )
+                raise self.mismatch(effect, found)
             await io.sleep(0.02)
+
+    def mismatch(self, effect: str, key: str) -> Breaks:
+        """What a call is answered with that has other arguments than are recorded under ``key``."""
+        return Breaks(
+            EffectMismatchError(run_id=self.run, step=self.name, effect=effect, idempotency_key=key)
+        )
 
     def _entries(self) -> list[Entry]:
         assert self._chain.entries is not None

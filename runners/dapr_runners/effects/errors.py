@@ -18,11 +18,11 @@ __all__ = [
 @dataclass(eq=False)
 class EffectMismatchError(DaprRunnersError):
     """The effect {effect!r} in step {step!r} of run {run_id!r} was called with other arguments than
-    are recorded under its key {idempotency_key}, so it was not carried out, and the recorded result
-    was not given for it. A step that runs again must ask for the same effects in the same order:
-    compute what differs (a time, a random number, an answer of a model) in a step before. Where
-    calls of one step may come in any order, as from threads, give each operation a key of its own
-    with @effect(key=...)."""
+    are recorded under its key {idempotency_key}, so it was not carried out, the recorded result was
+    not given for it, and the run has failed. A step that runs again must ask for the same effects
+    in the same order: compute what differs (a time, a random number, an answer of a model) in a
+    step before. Where calls of one step may come in any order, as from threads, give each operation
+    a key of its own with @effect(key=...)."""
 
     run_id: str
     step: str

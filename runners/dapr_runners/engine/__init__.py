@@ -4,7 +4,7 @@ from dapr_runners.engine._attempts import is_dead, process_identity
 from dapr_runners.engine._bus import Bus, LiveChunk
 from dapr_runners.engine._effect_keys import begun_in, begun_key, effect_key
 from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
-from dapr_runners.engine._halts import Abandons, Halt, Parks
+from dapr_runners.engine._halts import Abandons, Breaks, Halt, Parks
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, iterate_in_thread, run_in_thread
 from dapr_runners.engine._journal import Journal, Limits
 from dapr_runners.engine._keys import artifact_prefix, digest, record_key, safe_name, spec_key
@@ -46,6 +46,7 @@ __all__ = [
     "ActorStoreMissingError",
     "Adapter",
     "BlockingIO",
+    "Breaks",
     "BreaksRun",
     "Bus",
     "Chunk",

@@ -17,6 +17,15 @@ class Parks(Halt):
         self.about = about
 
 
+class Breaks(Halt):
+    """The run ends with ``error``, whatever its framework and its user's code would make of that:
+    they might do again what must not be done again."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class Abandons(Halt):
     """This attempt at the step is over with ``error``, which is none of the step's own: it is tried
     again."""

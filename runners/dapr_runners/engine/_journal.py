@@ -20,7 +20,7 @@ from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._company import Company
 from dapr_runners.engine._dead_letters import PARKED, Letters
-from dapr_runners.engine._halts import Abandons, Parks
+from dapr_runners.engine._halts import Abandons, Breaks, Parks
 from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
 from dapr_runners.engine._keys import BROKEN, CANCELLED, attempts_key, end_key, record_key, spec_key
@@ -254,6 +254,9 @@ class Journal:
         except Abandons as abandons:
             await self._guard.came_back(work, io)
             raise abandons.error from None
+        except Breaks as breaks:
+            await self._guard.came_back(work, io)
+            raise BreaksRun(breaks.error) from None
         except Exception:
             await self._guard.came_back(work, io)
             raise
