@@ -47,7 +47,7 @@ def _published(setup: str, key: str, kill: str) -> int:
     return 2 if kill == "after" or setup == "crewai-persist" else 1
 
 
-_EFFECTS = {"undeclared": ""}
+_EFFECTS = {"undeclared": "", "declared": ", @effect", "reconciled": ", @effect(reconcile=)"}
 
 SETUPS = (
     Setup("langgraph", "LangGraph, SQLite saver", "langgraph_sqlite"),

@@ -16,7 +16,7 @@ from chaos.payments import Account, PaymentsProcess
 from chaos.report import Finding
 
 ROOT = Path(__file__).parents[2]
-SHORT = ("langgraph", "llamaindex", "durable-langgraph-undeclared")
+SHORT = ("langgraph", "llamaindex", "durable-langgraph")
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +87,20 @@ def test_plain_frameworks_charge_twice_without_a_saved_key(
     assert _charges(found[setup, key, "before"]) == _charges(found[setup, key, "recorded"]) == 1
 
 
-def test_our_runner_charges_once_with_the_key_it_keeps(found: dict[Any, Any]) -> None:
-    cells = [one for one in found.values() if one["ours"] and one["key"] == "saved"]
-    assert cells
-    assert [_charges(one) for one in cells] == [1] * len(cells)
-    assert {one["result"] for one in cells} == {"good"}
+def test_our_runner_charges_once_with_the_key_it_keeps_or_with_reconcile(
+    found: dict[Any, Any],
+) -> None:
+    cells = [one for one in found.values() if one["ours"]]
+    kept = [one for one in cells if one["key"] == "saved" or one["setup"].endswith("reconciled")]
+    assert len(kept) == 15
+    assert [_charges(one) for one in kept] == [1] * 15
+    assert {one["trials"][0]["ending"] for one in kept} == {"done"}
+
+
+@pytest.mark.parametrize("key", ["none", "inside"])
+def test_our_runner_stops_at_unknown_with_neither(found: dict[Any, Any], key: str) -> None:
+    (trial,) = found["durable-langgraph-declared", key, "after"]["trials"]
+    assert (trial["charges"], trial["ending"]) == (1, "unknown")
 
 
 _OURS = next(setup for setup in SETUPS if setup.is_ours)

@@ -8,12 +8,12 @@ file::
      "do": "kill" | "hold", "delay": seconds,        # die then, or wait until ``go`` is there
      "go": path}
 
-A point is a step and one of these phases, in order::
+A point is a step, or an effect as ``@name``, and one of these phases, in order::
 
     begins      it is to be done, nothing is done yet
     done        it is done, nothing is recorded of it
     recorded    its result is recorded
-    answered    the workflow is told
+    answered    the workflow is told (of a step)
 """
 
 import json
@@ -23,10 +23,13 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dapr_runners.effects import EffectUnknownError
+from dapr_runners.effects._execution import Execution
 from dapr_runners.engine import Chunk, Record, Runner, Work, record_key
 from dapr_runners.testing._plan import PLAN
 
@@ -60,12 +63,12 @@ class Agent:
         line = json.dumps({"pid": os.getpid(), "time": time.time(), **what})
         os.write(self._log, line.encode() + b"\n")
 
-    def reach(self, run: str, step: str, phase: str, key: str) -> None:
+    def reach(self, run: str, step: str, phase: str, key: str, **more: Any) -> None:
         """``step`` of ``run``, whose record is ``key``, has reached ``phase``."""
         with self._lock:
             self._counts[step, phase] += 1
             n = self._counts[step, phase]
-        self.tell(run=run, step=step, phase=phase, n=n, key=key)
+        self.tell(run=run, step=step, phase=phase, n=n, key=key, **more)
         if (step, phase, n) == self._at:
             self._act()
 
@@ -166,6 +169,32 @@ class Agent:
         self._names[record_key(work.run, work.key)] = name, work.key
         return name
 
+    def watch_effects(self) -> None:
+        """Tell of the functions that are declared as effects, and called in steps."""
+        execution_class: Any = Execution
+        running, succeeded = execution_class.running, execution_class.succeeded
+
+        def reach(execution: Any, phase: str) -> None:
+            declared = execution._declared
+            run, key = execution._effects.run, execution._entry.key
+            retries = declared.on_unknown == "retry"
+            self.reach(run, f"@{declared.name}", phase, key, retries=retries)
+
+        @contextmanager
+        def running_and_tell(execution: Any) -> Generator[None]:
+            with running(execution):
+                reach(execution, "begins")
+                yield
+                reach(execution, "done")
+
+        async def succeeded_and_tell(execution: Any, *args: Any) -> None:
+            try:
+                await succeeded(execution, *args)
+            finally:
+                reach(execution, "recorded")
+
+        execution_class.running, execution_class.succeeded = running_and_tell, succeeded_and_tell
+
     def watch_callers(self) -> None:
         """Tell what the callers in this process are given."""
         runner_class: Any = Runner
@@ -175,14 +204,18 @@ class Agent:
             runner: Any, io: Any, run: str, *args: Any, **kwargs: Any
         ) -> AsyncIterator[Any]:
             last: Chunk | None = None
-            async for event in follow(runner, io, run, *args, **kwargs):
-                if isinstance(event, Chunk):
-                    last = event
-                elif event.outcome["k"] == "end":
-                    status = event.outcome["status"]
-                    result = self._result(runner, run, event, last)
-                    self.tell(run=run, ended=status, result=result)
-                yield event
+            try:
+                async for event in follow(runner, io, run, *args, **kwargs):
+                    if isinstance(event, Chunk):
+                        last = event
+                    elif event.outcome["k"] == "end":
+                        status = event.outcome["status"]
+                        result = self._result(runner, run, event, last)
+                        self.tell(run=run, ended=status, result=result)
+                    yield event
+            except EffectUnknownError as error:
+                self.tell(run=run, unknown=error.effect)
+                raise
 
         runner_class._follow = follow_and_tell
 
@@ -219,3 +252,4 @@ def install() -> None:
 
     runner_class.__init__ = init_and_watch
     agent.watch_callers()
+    agent.watch_effects()

@@ -1,5 +1,6 @@
 """Kill a program at every point of its runs, start it again, and compare."""
 
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +36,8 @@ class Crash:
     0. ``is_equal``: its runs had the undisturbed results; None where two undisturbed ones differ.
     ``again``: steps that were in flight and ran again, which plain code has to expect. ``doubled``:
     effects that happened twice. ``repeated``: steps that ran again though they were recorded.
-    ``more_runs``: how many runs there were more than undisturbed.
+    ``more_runs``: how many runs there were more than undisturbed. ``unknown``: effects whose
+    outcome nobody knows; their run waits until somebody decides, as it promises.
     """
 
     point: KillPoint
@@ -46,6 +48,7 @@ class Crash:
     doubled: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     more_runs: int = 0
+    unknown: tuple[str, ...] = ()
     output: str = field(default="", repr=False)
 
     @property
@@ -54,7 +57,7 @@ class Crash:
         if not self.was_reached:
             return ["the program did not get there this time"]
         found: list[str] = []
-        if not self.has_finished:
+        if not self.has_finished and not self.unknown:
             found.append("the program, started again, failed")
         if self.is_equal is False:
             found.append("the result is another one")
@@ -71,12 +74,14 @@ class Crash:
 
 
 class CrashTest:
-    """A program under test. Its runs are watched undisturbed, twice, when first asked for."""
+    """A program under test. Its runs are watched undisturbed when first asked for; and once more
+    when a result differs, to know whether results differ by themselves."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self._base: Observed | None = None
-        self._is_comparable = True
+        self._does_vary: bool | None = None
+        self._lock = threading.Lock()
 
     def points(self) -> list[KillPoint]:
         """Every point that an undisturbed run passes, in order."""
@@ -96,9 +101,9 @@ class CrashTest:
             seen = observe(case.told())
         if point.phase == "begins":  # it was killed before it did anything
             seen.again[point.step] -= 1
-        is_equal = seen.results == base.results if self._is_comparable else None
-        if seen.runs > base.runs and life.code == 0:
-            is_equal = None  # told as runs too many
+        is_equal: bool | None = seen.results == base.results
+        if not is_equal and (seen.runs > base.runs or seen.unknown or self._varies()):
+            is_equal = None
         return Crash(
             point,
             was_reached,
@@ -108,6 +113,7 @@ class CrashTest:
             doubled=_names(seen.doubled),
             repeated=_names(seen.repeated),
             more_runs=seen.runs - base.runs,
+            unknown=tuple(sorted(seen.unknown)),
             output=life.output,
         )
 
@@ -120,11 +126,18 @@ class CrashTest:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def _undisturbed(self) -> Observed:
-        if self._base is None:
-            base, other = self._observe(), self._observe()
-            self._is_comparable = base.results == other.results
-            self._base = base
-        return self._base
+        with self._lock:
+            if self._base is None:
+                self._base = self._observe()
+            return self._base
+
+    def _varies(self) -> bool:
+        """Whether two undisturbed runs have different results."""
+        base = self._undisturbed()
+        with self._lock:
+            if self._does_vary is None:
+                self._does_vary = self._observe().results != base.results
+            return self._does_vary
 
     def _observe(self) -> Observed:
         with new_case(self.program) as case:

@@ -16,13 +16,21 @@ def table(title: str, crashes: Sequence[Crash]) -> Table:
         style = "red" if crash.problems else ""
         shown.add_row(
             escape(str(crash.point)),
-            ("yes" if crash.has_finished else "no") if crash.was_reached else "",
+            _ended(crash),
             _RESULTS[crash.is_equal] if crash.has_finished and crash.was_reached else "",
             escape(", ".join(crash.again)),
             escape("; ".join(crash.problems)),
             style=style,
         )
     return shown
+
+
+def _ended(crash: Crash) -> str:
+    if not crash.was_reached:
+        return ""
+    if crash.unknown:
+        return "stopped at UNKNOWN"
+    return "yes" if crash.has_finished else "no"
 
 
 _RESULTS = {True: "equal", False: "another", None: "not compared"}
