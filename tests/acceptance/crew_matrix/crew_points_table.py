@@ -120,14 +120,15 @@ def check_calls(
     assert len(again) <= program.width, again
     for call, (first, second) in again.items():
         assert first <= death < second, f"{call} was not in flight"
-        assert not _is_recorded(call, seen[first : death + 1]), f"{call} was recorded"
+        assert not _is_recorded(call, seen[: death + 1], first), f"{call} was recorded"
 
 
-def _is_recorded(call: str, seen: list[str]) -> bool:
-    """Whether the record that holds ``call`` was written in ``seen``, which begins with it."""
-    if f"{call} ends" not in seen:
+def _is_recorded(call: str, seen: list[str], start: int) -> bool:
+    """Whether the record that holds ``call``, which starts at ``start``, is written in ``seen``."""
+    after = seen[start:]
+    if f"{call} ends" not in after:
         return False
-    after = seen[seen.index(f"{call} ends") :]
-    if f"{call} stored" in after:  # by an activity of its own
+    after = after[after.index(f"{call} ends") :]
+    if f"{call} before" in seen[:start]:  # it has an activity of its own
         return f"{call} recorded" in after
     return any(point.startswith("plan ") and point.endswith(" recorded") for point in after)
