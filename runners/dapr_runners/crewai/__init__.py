@@ -8,12 +8,12 @@ except ImportError as error:
     ) from error
 
 from dapr_runners.crewai import _install  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from dapr_runners.crewai._questions import PendingQuestion
 from dapr_runners.crewai._retry import ToolRetry
 from dapr_runners.crewai._runner import (
     DaprWorkflowAgentRunner,
     DaprWorkflowCrewRunner,
     DaprWorkflowFlowRunner,
-    PendingQuestion,
 )
 from dapr_runners.crewai.errors import (
     AlreadyAnsweredError,
