@@ -18,7 +18,10 @@ _MINUTE = 60.0
 def install() -> None:
     replace(crew.Agent, "_execute_with_timeout", _with_timeout)
     replace(crew.Agent, "_aexecute_with_timeout", _with_timeout_async)
-    replace(crew.Prompts, "_build_date_block", _date)
+    if crew.PUTS_DATE_IN_PROMPT:
+        replace(crew.Prompts, "_build_date_block", _date)
+    else:
+        replace(crew.Agent, "_inject_date_to_task", _date_in_task)
     replace(crew.RPMController, "check_or_wait", _check_or_wait)
     replace(crew.RPMController, "_reset_request_count", _reset_request_count)
 
@@ -129,5 +132,21 @@ def _date(original: Any) -> Any:
         if place is None or not getattr(self.agent, "inject_date", False):
             return original(self)
         return place.driver.note(place, "date", lambda: original(self))
+
+    return call
+
+
+def _date_in_task(original: Any) -> Any:
+    def call(self: Any, task: Any) -> None:
+        place = current_place()
+        if place is None or not self.inject_date:
+            return original(self, task)
+
+        def dated() -> str:
+            original(self, task)
+            return task.description
+
+        task.description = place.driver.note(place, "date", dated)
+        return None
 
     return call

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     """Let ``owner.name`` be what ``make`` returns for the original."""
-    own = cast(dict[str, Any], vars(owner))
-    raw: Any = own.get(name)
-    original: Any = raw.__func__ if isinstance(raw, staticmethod) else getattr(owner, name)
+    raw: Any = cast(dict[str, Any], vars(owner)).get(name)
+    kinds: tuple[Any, ...] = (staticmethod, classmethod)
+    kind = next((kind for kind in kinds if isinstance(raw, kind)), None)
+    original: Any = getattr(owner, name) if kind is None else raw.__func__
     made: Any = make(original)
     functools.update_wrapper(made, original)
-    setattr(owner, name, staticmethod(made) if isinstance(raw, staticmethod) else made)
+    setattr(owner, name, made if kind is None else kind(made))

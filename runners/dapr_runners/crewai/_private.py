@@ -8,10 +8,15 @@ What is patched is named in :data:`PATCHED`; every patch does nothing outside of
 # pyright: reportUnknownVariableType=false, reportMissingImports=false
 
 import importlib
+from collections import Counter
+from functools import partial
 from importlib.metadata import version
+from threading import Lock
+from types import SimpleNamespace
 from typing import Any, cast
 
 from dapr_runners.crewai.errors import UnsupportedCrewAIError
+from dapr_runners.state import Extension
 
 _VERSION = version("crewai")
 
@@ -32,6 +37,10 @@ def _symbol(*paths: str) -> Any:
     raise UnsupportedCrewAIError(version=_VERSION, symbol=paths[0]) from cause  # pyright: ignore
 
 
+def _locked(kind: Any, value: Any) -> Any:
+    return kind(value, Lock())
+
+
 BaseLLM = _symbol("crewai.llms.base_llm:BaseLLM")
 UsageMetrics = _symbol("crewai.types.usage_metrics:UsageMetrics")
 BaseTool = _symbol("crewai.tools.base_tool:BaseTool")
@@ -43,7 +52,7 @@ BaseAgent = _symbol("crewai.agents.agent_builder.base_agent:BaseAgent")
 BaseAgentAdapter = _symbol("crewai.agents.agent_adapters.base_agent_adapter:BaseAgentAdapter")
 AgentExecutor = _symbol(
     "crewai.agents.agent_executor:AgentExecutor",
-    "crewai.experimental.agent_executor:AgentExecutor",  # before 1.15.2x
+    "crewai.experimental.agent_executor:AgentExecutor",  # before 1.15.18
 )
 StepExecutor = _symbol("crewai.agents.step_executor:StepExecutor")
 Flow = _symbol("crewai.flow.runtime:Flow")
@@ -51,6 +60,7 @@ EventsBus = _symbol("crewai.events.event_bus:CrewAIEventsBus")
 LLMStreamChunkEvent = _symbol("crewai.events.types.llm_events:LLMStreamChunkEvent")
 TaskStartedEvent = _symbol("crewai.events.types.task_events:TaskStartedEvent")
 event_listener = _symbol("crewai.events.event_listener:event_listener")
+CacheHandler = _symbol("crewai.agents.cache.cache_handler:CacheHandler")
 RPMController = _symbol("crewai.utilities.rpm_controller:RPMController")
 Memory = _symbol("crewai.memory.unified_memory:Memory")
 LanceDBStorage = _symbol("crewai.memory.storage.lancedb_storage:LanceDBStorage")
@@ -59,6 +69,7 @@ MCPClient = _symbol("crewai.mcp.client:MCPClient")
 SyncHumanInputProvider = _symbol("crewai.core.providers.human_input:SyncHumanInputProvider")
 human_input = _symbol("crewai.core.providers.human_input")
 flow_runtime = _symbol("crewai.flow.runtime")
+PersistenceDecorator = _symbol("crewai.flow.persistence.decorators:PersistenceDecorator")
 flow_providers = _symbol("crewai.flow.async_feedback.providers")
 tool_hooks = _symbol("crewai.hooks.tool_hooks")
 llm_hooks = _symbol("crewai.hooks.llm_hooks")
@@ -70,14 +81,30 @@ _BaseAgentTool = "crewai.tools.agent_tools.base_agent_tools:BaseAgentTool"
 TRANSPARENT_TOOLS = (
     _symbol(_BaseAgentTool),
     _symbol("crewai.tools.agent_tools.read_file_tool:ReadFileTool"),
-    _symbol("crewai.skills.tool:LoadSkillTool"),
-    _symbol(  # not there before 1.15.2x
+    _symbol("crewai.skills.tool:LoadSkillTool", _BaseAgentTool),  # not there in 1.14
+    _symbol(  # not there before 1.15.18
         "crewai.tools.agent_tools.deferred_tool_result_reader:DeferredToolResultReader",
         _BaseAgentTool,
     ),
 )
 """Tools whose body works inside the run: it asks other agents, whose calls are steps of their own,
 or reads what the run has in memory."""
+
+_PROXIES: Any = {
+    name: kind
+    for name, kind in vars(flow_runtime).items()
+    if name in ("LockedListProxy", "LockedDictProxy")
+}
+EXTENSIONS: tuple[Extension[Any], ...] = tuple(
+    Extension(kind, f"crewai.{name}", kind.__base__, partial(_locked, kind))
+    for name, kind in _PROXIES.items()
+)
+"""How CrewAI's own classes are stored: 1.14 hands out lists and dicts of a flow's state with a lock
+of this process."""
+
+_DATE_IN_TASK = "_inject_date_to_task"
+PUTS_DATE_IN_PROMPT = not hasattr(Agent, _DATE_IN_TASK)
+"""Whether the date that an agent is told is part of its prompt. 1.14 adds it to the task."""
 
 PATCHED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (BaseLLM, ("__getattribute__", "_track_token_usage_internal")),
@@ -92,11 +119,15 @@ PATCHED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (AgentExecutor, ("_invoke_step_callback",)),
     (Agent, ("kickoff_async", "_execute_with_timeout", "_aexecute_with_timeout")),
     (StepExecutor, ("execute",)),
-    (Flow, ("kickoff_async", "_execute_start_method", "_execute_single_listener")),
-    (Flow, ("_execute_listeners", "_resolve_input_provider", "_resolve_feedback_provider")),
-    (Flow, ("_execute_method", "_persist_method_completion", "_stamp_state_id")),
-    (Prompts, ("_build_date_block",)),
+    (
+        Flow,
+        ("flow_definition", "kickoff_async", "_execute_start_method", "_execute_single_listener"),
+    ),
+    (Flow, ("_execute_listeners", "_resolve_input_provider", "_execute_method")),
+    (PersistenceDecorator, ("persist_state",)),
+    (Prompts, ("_build_date_block",)) if PUTS_DATE_IN_PROMPT else (Agent, (_DATE_IN_TASK,)),
     (EventsBus, ("emit", "_prepare_event")),
+    (CacheHandler, ("read",)),
     (RPMController, ("check_or_wait", "_reset_request_count")),
     (event_listener, ("execution_spans",)),
     (Memory, ("recall", "extract_memories", "remember", "remember_many", "drain_writes")),
@@ -128,10 +159,12 @@ def add_usage(llm: Any, usage: dict[str, int]) -> None:
         llm._token_usage[name] = llm._token_usage.get(name, 0) + count
 
 
-def usage_in(usage_data: dict[str, Any]) -> dict[str, int]:
-    """What a provider says that a call used, by CrewAI's names; empty if it says nothing."""
-    metrics = UsageMetrics.from_provider_dict(usage_data)
-    return {} if metrics is None else dict(metrics)
+def usage_in(track: Any, usage_data: dict[str, Any]) -> dict[str, int]:
+    """What a provider says that a call used, by CrewAI's names. ``track`` is CrewAI's own method
+    that counts it, which touches nothing else of an LLM."""
+    counted: Counter[str] = Counter()
+    track(SimpleNamespace(_token_usage=counted), usage_data)
+    return dict(counted)
 
 
 def reset_usage(llm: Any) -> None:
@@ -158,12 +191,14 @@ def own_attributes(flow: Any) -> dict[str, Any]:
 
 def stamp_state_id(flow: Any, value: str) -> None:
     """Let the state of ``flow`` have the id ``value``."""
-    flow._stamp_state_id(value)
+    state_fields(flow)["id"] = value
 
 
 def count_usage(flow: Any, usage: dict[str, int]) -> None:
-    """Count tokens that a recorded call used, in a flow's own metrics."""
-    flow._aggregated_usage_metrics.add_usage_metrics(UsageMetrics(**usage))
+    """Count tokens that a recorded call used, in a flow's own metrics, which 1.14 has none of."""
+    metrics = getattr(flow, "_aggregated_usage_metrics", None)
+    if metrics is not None:
+        metrics.add_usage_metrics(UsageMetrics(**usage))
 
 
 def see_latest(memory: Any) -> None:

@@ -154,7 +154,7 @@ def _tracking(original: Any) -> Any:
     def track(self: Any, usage_data: dict[str, Any]) -> None:
         used = usage_of_step.get()
         if used is not None:
-            used.update(crew.usage_in(usage_data))
+            used.update(crew.usage_in(original, usage_data))
         original(self, usage_data)
 
     return track

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
+from dapr_runners.crewai._private import EXTENSIONS
 from dapr_runners.state import AllowList, Codec, Extension
 
 _MODULES = (
@@ -25,9 +26,8 @@ class Types:
 
     def __init__(self, allow_types: Iterable[Any], modules: Iterable[str]) -> None:
         extra = list(allow_types)
-        self._extensions: list[Extension[Any]] = [
-            item for item in extra if isinstance(item, Extension)
-        ]
+        own: list[Extension[Any]] = [item for item in extra if isinstance(item, Extension)]
+        self._extensions = [*own, *(item for item in EXTENSIONS if item not in own)]
         classes = [item for item in extra if not isinstance(item, Extension)]
         names = {name for name in modules if name in sys.modules and not name.startswith("crewai.")}
         self._allow = AllowList.of(modules=[*_MODULES, *sorted(names)], extra=classes)

@@ -61,5 +61,8 @@ def task(agent: Agent, description: str = "the task", **options: Any) -> Task:
 
 def crew(*tasks: Task, **options: Any) -> Crew:
     """A crew of the tasks, and of their agents."""
+    options.setdefault(
+        "cache", False
+    )  # on in CrewAI 1.14, and which of two agents is first is chance
     agents = {id(each.agent): each.agent for each in tasks}
     return Crew(agents=list(agents.values()), tasks=list(tasks), **options)
