@@ -371,6 +371,21 @@ class Driver:
             outcome = known.outcome
         return self._value(outcome, key, ())
 
+    def note_found(self, place: Place, kind: str, look: Callable[[], Any]) -> Any:
+        """What ``look`` finds, once in a run; None if it finds nothing, which needs no record: what
+        the strand did next tells that it was here."""
+        key = f"{place.path}!{kind}.{place.number(kind)}"
+        known = self._claim_known(key)
+        if known is None:
+            found = None if self.is_replaying(place.strand) else look()
+            if found is None:
+                return None
+            outcome = self.perform(lambda: found, f"the {kind}", (), 0.0)
+            self.record_note(key, outcome)
+        else:
+            outcome = known.outcome
+        return self._value(outcome, key, ())
+
     def _claim_known(self, key: str) -> Known | None:
         with self._changed:
             if self.unwound:

@@ -7,6 +7,7 @@ again takes it from there. A method that is in the middle is run again up to the
 
 import functools
 import inspect
+import threading
 from typing import Any
 
 from dapr_runners.crewai import _private as crew
@@ -20,12 +21,26 @@ from dapr_runners.state import UnstorableValueError
 
 
 def install() -> None:
+    replace(crew.Flow, "flow_definition", _one_at_a_time)
     replace(crew.Flow, "kickoff_async", _kickoff)
     replace(crew.Flow, "_execute_start_method", _method)
     replace(crew.Flow, "_execute_single_listener", _method)
     replace(crew.Flow, "_execute_listeners", _listeners)
     replace(crew.Flow, "_execute_method", _execute)
-    replace(crew.Flow, "_persist_method_completion", _persist)
+    replace(crew.PersistenceDecorator, "persist_state", _persist)
+
+
+def _one_at_a_time(original: Any) -> Any:
+    """The first objects of a class make its definition, which two threads at once cannot: one reads
+    the attributes of the class while the other sets one. Agents are of such a class, too, and a
+    program that goes on in a new process may begin with several."""
+    lock = threading.RLock()
+
+    def call(cls: Any) -> Any:
+        with lock:
+            return original(cls)
+
+    return call
 
 
 def _kickoff(original: Any) -> Any:

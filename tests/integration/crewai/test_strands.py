@@ -1,12 +1,16 @@
 """Several threads of control in one run: none waits for another that does not wait for it."""
 
 import asyncio
+import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 
-from crew_helpers import make_agent, make_crew
+import pytest
+from crew_helpers import Background, make_agent, make_crew, questions
 from crewai import Crew, Flow, Process, Task
 from crewai.flow.flow import and_, listen, or_, router, start
+from crewai.tools import tool
 from scripted import ScriptedLLM, Tool, final, searching, use
 
 from dapr_runners.crewai import DaprWorkflowCrewRunner, DaprWorkflowFlowRunner
@@ -122,3 +126,101 @@ def test_a_flow_goes_in_circles(make: Any) -> None:
             return self.state["n"]
 
     assert make(DaprWorkflowFlowRunner, lambda inputs: Circle()).kickoff(session_id="s") == 3
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """Threads take turns as often as can be."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_flows_of_one_class_are_built_at_once(switching: None) -> None:
+    """CrewAI makes the definition of a class with its first object, and reads its attributes."""
+    for number in range(20):
+        many: dict[str, Any] = {f"attribute_{n}": n for n in range(400)}
+        kind = type(f"Wide{number}", (Flow,), {"begin": start()(lambda self: 1), **many})
+        barrier, errors = threading.Barrier(4), list[Exception]()
+
+        def build(kind: Any = kind, barrier: Any = barrier, errors: Any = errors) -> None:
+            barrier.wait(_PATIENCE)
+            try:
+                kind()
+            except Exception as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=build) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(_PATIENCE)
+        assert errors == []
+
+
+def test_what_an_agent_found_in_the_cache_it_finds_again(make: Any) -> None:
+    """Two agents at work share a cache. The second found there what the first had put in; when the
+    run is driven again, the first is late."""
+    found, seen = threading.Event(), threading.Event()
+    looked_up: list[str] = []
+    builds: list[int] = []
+
+    @tool("lookup")
+    def lookup(q: str) -> str:
+        """Look q up."""
+        looked_up.append(q)
+        return f"fact {q}"
+
+    @tool("wait")
+    def wait(q: str) -> str:
+        """Wait until the fact is there."""
+        assert found.wait(_PATIENCE)
+        return "waited"
+
+    def second(said: str) -> str:
+        if "fact x" in said:
+            return final("second")
+        return use("lookup", q="x") if "waited" in said else use("wait", q="x")
+
+    def first(said: str) -> str:
+        if "fact x" not in said:
+            return use("lookup", q="x")
+        found.set()
+        return final("first")
+
+    def build(inputs: Any) -> Crew:
+        builds.append(1)
+        is_again = len(builds) > 1
+
+        def keep(arguments: Any, result: Any) -> bool:
+            return not is_again or seen.wait(_PATIENCE)
+
+        lookup.cache_function = keep
+        agents = [
+            make_agent(first, [lookup], role="first"),
+            make_agent(second, [lookup, wait], role="second"),
+        ]
+        tasks = [
+            Task(
+                description=agent.role,
+                expected_output="e",
+                agent=agent,
+                async_execution=True,
+                human_input=agent.role == "second",
+                callback=lambda output: seen.set() if output.agent == "second" else None,
+            )
+            for agent in agents
+        ]
+        last = make_agent(lambda said: final("all"))
+        join = Task(description="join", expected_output="e", agent=last, context=tasks)
+        return Crew(agents=[*agents, last], tasks=[*tasks, join], cache=True)
+
+    first_runner = make(DaprWorkflowCrewRunner, build, name="cached")
+    Background(first_runner)
+    (asked,) = questions(first_runner)
+    first_runner.shutdown()
+    second_runner = make(DaprWorkflowCrewRunner, build, name="cached")
+    second_runner.answer("s", asked.key, "")
+    assert second_runner.resume("s").raw == "all"
+    assert looked_up == ["x"]
