@@ -9,6 +9,7 @@ from langgraph.graph import START, StateGraph
 from dapr_runners.effects import (
     NOT_DONE,
     STILL_UNKNOWN,
+    EffectDroppedError,
     EffectRecord,
     current_effect,
     done,
@@ -128,3 +129,67 @@ def retried(outside: Outside, is_async: bool) -> Any:
 def failing(outside: Outside, is_async: bool) -> Any:
     """Not to know fails the run."""
     return graph_of(outside, is_async, {"on_unknown": "fail"})
+
+
+def dropped(outside: Outside, is_async: bool) -> Any:
+    """Nothing tells what has happened, and the node takes it if the charge is given up."""
+    charge = effect(name="charge")(Payments(outside).charge)
+
+    def run(state: State) -> dict[str, Any]:
+        try:
+            return {"log": [charge("order 7")]}
+        except EffectDroppedError as error:
+            return {"log": [f"dropped by {error.who}: {error.why}"]}
+
+    graph = StateGraph(State)
+    graph.add_node("charge", run)
+    graph.add_edge(START, "charge")
+    return graph.compile()
+
+
+def with_router(outside: Outside, is_async: bool) -> Any:
+    """A node that fails or kills as the test says, in a subgraph beside another node; what it gives
+    decides where its graph goes."""
+
+    def run(state: State) -> dict[str, Any]:
+        outside.report("fragile")
+        return {"log": ["fragile"]}
+
+    async def run_async(state: State) -> dict[str, Any]:
+        return run(state)
+
+    inner = StateGraph(State)
+    inner.add_node("fragile", run_async if is_async else run)
+    inner.add_node("after", lambda state: {"log": ["after"]})
+    inner.add_node("beside", lambda state: {"log": []})
+    inner.add_edge(START, "fragile")
+    inner.add_edge(START, "beside")
+    inner.add_conditional_edges(
+        "fragile", lambda state: "after" if state["log"] else "__end__", ["after", "__end__"]
+    )
+    outer = StateGraph(State)
+    outer.add_node("first", lambda state: {"log": []})
+    outer.add_node("sub", inner.compile())
+    outer.add_edge(START, "first")
+    outer.add_edge("first", "sub")
+    return outer.compile()
+
+
+def alone(outside: Outside, is_async: bool) -> Any:
+    """A node that fails or kills as the test says, and one after it."""
+
+    def run(state: State) -> dict[str, Any]:
+        outside.report("fragile")
+        return {"log": ["fragile"]}
+
+    async def run_async(state: State) -> dict[str, Any]:
+        return run(state)
+
+    graph = StateGraph(State)
+    graph.add_node("first", lambda state: {"log": []})
+    graph.add_node("fragile", run_async if is_async else run)
+    graph.add_node("after", lambda state: {"log": ["after"]})
+    graph.add_edge(START, "first")
+    graph.add_edge("first", "fragile")
+    graph.add_edge("fragile", "after")
+    return graph.compile()

@@ -3,6 +3,7 @@
 import typer
 
 from dapr_runners.cli._chaos import chaos
+from dapr_runners.cli._dead_letter import dead_letter
 from dapr_runners.cli._doctor import doctor
 from dapr_runners.cli._run import run
 from dapr_runners.cli._runs import runs
@@ -22,6 +23,7 @@ app.command(
     "chaos", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
 )(chaos)
 app.command("runs")(runs)
+app.add_typer(dead_letter)
 
 
 @app.callback()

@@ -20,6 +20,7 @@ from dapr_runners.crewai._types import Types
 from dapr_runners.crewai.errors import StepMismatchError
 from dapr_runners.effects import EffectHost
 from dapr_runners.engine import (
+    AGAIN,
     ANY_NAME,
     IO,
     Bus,
@@ -30,6 +31,7 @@ from dapr_runners.engine import (
     Record,
     StepTimeoutError,
     Work,
+    resolved_key,
     spec_key,
     unpack_spec,
 )
@@ -211,7 +213,7 @@ class CrewAdapter:
                 settled = await self._settled(driver, work.run, done, io)
             driver.told = False  # what it asks for from here on is found below
             driver.learn([*settled, *known])
-            produced = self._drive(work, driver, known, chunks)
+            produced = self._drive(work, driver, known, chunks, await self._resolved(work, io))
             if produced is not None:
                 return _with(produced, chunks)
             # It was given up meanwhile, to make room: another takes its place.
@@ -221,16 +223,21 @@ class CrewAdapter:
         return Chunks(work, self._types.codec, self._bus, self._live_log)
 
     def _drive(
-        self, work: Work, driver: Driver, known: list[Known], chunks: Chunks
+        self,
+        work: Work,
+        driver: Driver,
+        known: list[Known],
+        chunks: Chunks,
+        resolved: Outcome | None,
     ) -> Produced | None:
         """Let the program go on to its next steps, performing one LLM call at most, which is added
-        to ``known``. None when the driver was given up."""
+        to ``known``, or has ``resolved`` as its outcome. None when the driver was given up."""
         if work.op == "fuse" and not known:
             call = driver.find(work.item["task"], _ASKED_WITHIN)
             if call is None and not driver.finished:
                 return None if driver.unwound else self._failed(work, self._not_asked(work))
             if call is not None and not self._perform_call(
-                driver, call, work.injected, known, chunks
+                driver, call, self._injected(driver, work.injected) or resolved, known, chunks
             ):
                 return Produced({"k": "none"})
         state = driver.settle_down()
@@ -259,12 +266,13 @@ class CrewAdapter:
         self,
         driver: Driver,
         call: Pending,
-        injected: BaseException | None,
+        given: Outcome | None,
         known: list[Known],
         chunks: Chunks,
     ) -> bool:
-        """Perform an LLM call and deliver its answer; False when somebody gave it up meanwhile."""
-        outcome = self._injected(driver, injected) or driver.run_pending(call, chunks)
+        """Perform an LLM call, unless its outcome is ``given``, and deliver its answer; False when
+        somebody gave it up meanwhile."""
+        outcome = given or driver.run_pending(call, chunks)
         if call.outcome is not None:
             return False
         told = call.known()
@@ -358,13 +366,15 @@ class CrewAdapter:
             self._drop_if(work.run, driver)
         if work.injected is not None:
             outcome = self._injected(driver, work.injected)
+        elif (resolved := await self._resolved(work, io)) is not None:
+            outcome = resolved
         elif pending is None:
             error = driver.error if driver.finished and driver.error else self._not_asked(work)
             outcome = Outcome("fatal", driver.types.codec.encode(error))
         elif pending.kind == "pause" and work.attempt == 1:
             return _again(work, cast(float, pending.asked["seconds"]))
         else:
-            order = (work.item.get("again", 0), work.attempt)
+            order = (work.item.get(AGAIN, 0), work.attempt)
             outcome = driver.run_pending(pending, chunks, work.attempt - 1 + work.begun, order)
             if (pause := self._pause(driver, work, pending, outcome)) is not None:
                 return _again(work, pause)
@@ -398,6 +408,14 @@ class CrewAdapter:
         took = error.seconds + 0.001 if isinstance(error, StepTimeoutError) else 0.0
         data = driver.types.codec.encode(error, "the error")
         return Outcome(kind, data, took, round(time.time(), 3))
+
+    async def _resolved(self, work: Work, io: IO) -> Outcome | None:
+        """What somebody has said that came of a step, if they have."""
+        if AGAIN not in work.item or "task" not in work.item:
+            return None
+        step = f"{work.lane}{work.n}:{work.item['task']}"
+        data = await io.get(resolved_key(work.run, step))
+        return None if data is None else Outcome("value", data, ended=round(time.time(), 3))
 
     def _not_asked(self, work: Work) -> StepMismatchError:
         return StepMismatchError(

@@ -13,7 +13,7 @@ from dapr_runners.crewai._retry import ToolRetry
 from dapr_runners.crewai._tasks import freeze_task
 from dapr_runners.crewai._types import Types
 from dapr_runners.crewai.errors import UnsupportedCrewError
-from dapr_runners.effects import EffectHost
+from dapr_runners.effects import DeadLetters, EffectHost
 from dapr_runners.engine import (
     IO,
     Bus,
@@ -243,6 +243,12 @@ class CrewAIRunner(QuestionsRunner):
             wanted=run_id,
             strategy=strategy,
             before_schedule=lambda _run: None,
+        )
+
+    def dead_letters(self) -> DeadLetters:
+        """What waits for somebody's decision among the runs of this runner."""
+        return DeadLetters(
+            runner=self.name, store=self.store, codec=self._codec, worker=self._worker
         )
 
     # -- results

@@ -15,6 +15,8 @@ question is required, then received.
 ``step_retry``              ``step``, ``kind``, ``name``, ``after`` (seconds), ``attempt`` (next)
 ``human_input_required``    ``key`` (for answer()), ``prompt``, and what is known of the question
 ``human_input_received``    ``key``, ``step``
+``workflow_parked``         ``step``, ``effect``, ``idempotency_key``: nobody knows whether it has
+                            happened, and the run waits for a decision (see ``DeadLetters``)
 ``workflow_completed``      ``output`` (CrewAI's result object), ``final_response`` (its text),
                             ``iterations`` (LLM calls), ``status`` ("completed")
 ``workflow_failed``         ``error``: ``message``, ``error_type``, ``stack_trace``; ``exception``
@@ -27,7 +29,14 @@ from typing import Any
 from dapr_runners.crewai._history import outcome_in, told_by
 from dapr_runners.crewai._outcomes import Known
 from dapr_runners.crewai._types import Types
-from dapr_runners.engine import Chunk, Claim, Record
+from dapr_runners.engine import (
+    Chunk,
+    Claim,
+    EffectUnknownError,
+    Record,
+    parked_event,
+    until_parked,
+)
 from dapr_runners.state import describe_traceback
 
 Event = dict[str, Any]
@@ -50,7 +59,10 @@ async def run_events(
         **about,
     }
     story = _Story(types)
-    async for event in follow(lambda: common.update(replayed=False)):
+    async for event in until_parked(follow(lambda: common.update(replayed=False))):
+        if isinstance(event, EffectUnknownError):
+            yield parked_event(event)
+            return
         if isinstance(event, Record):
             for number, found in enumerate(story.of_record(event)):
                 yield {"id": _id(run, event.key, number, found), **common, **found}

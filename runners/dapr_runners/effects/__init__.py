@@ -4,11 +4,14 @@ The same for nodes of LangGraph, tools of CrewAI, and anything that a step of a 
 """
 
 from dapr_runners.effects._current import CurrentEffect, current_effect
+from dapr_runners.effects._dead_letters import DeadLetter, DeadLetters
 from dapr_runners.effects._effect import effect
 from dapr_runners.effects._reconcile import NOT_DONE, STILL_UNKNOWN, Done, done
 from dapr_runners.effects._record import EffectRecord, EffectStatus
 from dapr_runners.effects._step import EffectHost
 from dapr_runners.effects.errors import (
+    DeadLetterDecidedError,
+    DeadLetterNotFoundError,
     EffectDroppedError,
     EffectMismatchError,
     EffectUnknownError,
@@ -21,6 +24,10 @@ __all__ = [
     "NOT_DONE",
     "STILL_UNKNOWN",
     "CurrentEffect",
+    "DeadLetter",
+    "DeadLetterDecidedError",
+    "DeadLetterNotFoundError",
+    "DeadLetters",
     "Done",
     "EffectDroppedError",
     "EffectHost",

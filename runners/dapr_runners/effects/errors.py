@@ -6,6 +6,8 @@ from dapr_runners.engine.errors import EffectUnknownError
 from dapr_runners.errors import DaprRunnersError
 
 __all__ = [
+    "DeadLetterDecidedError",
+    "DeadLetterNotFoundError",
     "EffectDroppedError",
     "EffectMismatchError",
     "EffectUnknownError",
@@ -75,3 +77,20 @@ class EffectDroppedError(DaprRunnersError):
     effect: str
     who: str
     why: str
+
+
+@dataclass(eq=False)
+class DeadLetterNotFoundError(DaprRunnersError):
+    """There is no dead letter {letter!r}: it was decided, or its run was purged. List those there
+    are with `dapr-runners dead-letter list`."""
+
+    letter: str
+
+
+@dataclass(eq=False)
+class DeadLetterDecidedError(DaprRunnersError):
+    """The dead letter {letter!r} is decided: its effect is {status}, so nothing was changed. Its
+    run goes on as soon as a worker is there."""
+
+    letter: str
+    status: str

@@ -2,22 +2,43 @@
 
 from dapr_runners.engine._attempts import is_dead, process_identity
 from dapr_runners.engine._bus import Bus, LiveChunk
+from dapr_runners.engine._dead_letters import FAILED, PARKED, Letters
 from dapr_runners.engine._effect_keys import begun_in, begun_key, effect_key
 from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
 from dapr_runners.engine._halts import Abandons, Breaks, Halt, Parks
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, iterate_in_thread, run_in_thread
 from dapr_runners.engine._journal import Journal, Limits
-from dapr_runners.engine._keys import artifact_prefix, digest, record_key, safe_name, spec_key
+from dapr_runners.engine._keys import (
+    artifact_prefix,
+    digest,
+    end_key,
+    record_key,
+    resolved_key,
+    safe_name,
+    spec_key,
+)
 from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._metadata import sidecar_metadata
+from dapr_runners.engine._parked_event import parked_event, until_parked
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
+from dapr_runners.engine._restart import restart
 from dapr_runners.engine._retry import Retry
 from dapr_runners.engine._runner import Runner
-from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, unpack_spec
+from dapr_runners.engine._telling import Telling
+from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, Turns, unpack_spec
 from dapr_runners.engine._wide import needs_parts
-from dapr_runners.engine._work import ANY_NAME, Adapter, BreaksRun, Json, Produced, Record, Work
+from dapr_runners.engine._work import (
+    AGAIN,
+    ANY_NAME,
+    Adapter,
+    BreaksRun,
+    Json,
+    Produced,
+    Record,
+    Work,
+)
 from dapr_runners.engine._worker import Worker, default_worker, process_worker
 from dapr_runners.engine.errors import (
     ActorStoreMissingError,
@@ -32,6 +53,7 @@ from dapr_runners.engine.errors import (
     RunnerNotStartedError,
     RunNotEndedError,
     RunNotFoundError,
+    RunSupersededError,
     StepTimeoutError,
     UnknownStepError,
     UnsupportedSdkError,
@@ -40,8 +62,11 @@ from dapr_runners.engine.errors import (
 )
 
 __all__ = [
+    "AGAIN",
     "ANY_NAME",
+    "FAILED",
     "IO",
+    "PARKED",
     "Abandons",
     "ActorStoreMissingError",
     "Adapter",
@@ -57,6 +82,7 @@ __all__ = [
     "InvalidRunIdError",
     "Journal",
     "Json",
+    "Letters",
     "Limits",
     "LiveChunk",
     "LiveLog",
@@ -77,9 +103,12 @@ __all__ = [
     "RunIdInUseError",
     "RunNotEndedError",
     "RunNotFoundError",
+    "RunSupersededError",
     "Runner",
     "RunnerNotStartedError",
     "StepTimeoutError",
+    "Telling",
+    "Turns",
     "UnknownStepError",
     "UnsupportedSdkError",
     "Work",
@@ -92,17 +121,22 @@ __all__ = [
     "default_worker",
     "digest",
     "effect_key",
+    "end_key",
     "is_dead",
     "iterate_in_thread",
     "needs_parts",
+    "parked_event",
     "process_identity",
     "process_worker",
     "record_key",
+    "resolved_key",
+    "restart",
     "run_in_thread",
     "safe_name",
     "sidecar_fault",
     "sidecar_metadata",
     "spec_key",
     "unpack_spec",
+    "until_parked",
     "without_sdk_log",
 ]

@@ -8,8 +8,9 @@ from dapr_runners.engine._keys import dead_letters_key, record_key
 from dapr_runners.engine._listed import Listed
 from dapr_runners.engine._work import Json
 
-PARKED = "parked/"
-"""Begins the names of letters of runs that wait: the event that lets it go on has the same name."""
+PARKED, FAILED = "parked/", "failed/"
+"""How the names of letters begin: of runs that wait (the event that lets them go on has the same
+name), and of runs that have failed."""
 
 
 class Letters:

@@ -18,18 +18,27 @@ from typing import Any, cast
 
 from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
+from dapr_runners.engine._causes import cause_of, has_failed, step_id
 from dapr_runners.engine._company import Company
-from dapr_runners.engine._dead_letters import PARKED, Letters
+from dapr_runners.engine._dead_letters import FAILED, PARKED, Letters
 from dapr_runners.engine._halts import Abandons, Breaks, Parks
 from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
-from dapr_runners.engine._keys import BROKEN, CANCELLED, attempts_key, end_key, record_key, spec_key
+from dapr_runners.engine._keys import (
+    BROKEN,
+    CANCELLED,
+    attempts_key,
+    end_key,
+    record_key,
+    resolved_key,
+    spec_key,
+)
 from dapr_runners.engine._live_log import live_key
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._plans_made import PlansMade
 from dapr_runners.engine._poison import PoisonGuard
 from dapr_runners.engine._recent import Recent
-from dapr_runners.engine._work import Adapter, BreaksRun, Json, Produced, Record, Work
+from dapr_runners.engine._work import AGAIN, Adapter, BreaksRun, Json, Produced, Record, Work
 from dapr_runners.engine.errors import StepTimeoutError
 from dapr_runners.state import (
     Codec,
@@ -209,8 +218,15 @@ class Journal:
     async def _recorded(self, work: Work, record: Record, io: IO) -> Json:
         if record.outcome["k"] == "end":
             self._adapter.forget(work.run)
+            letter = f"{FAILED}{record.key}"
+            if (cause := record.outcome.get("cause")) is not None:
+                error = self._codec.decode(record.body["error"], "the error")
+                text = f"{type(error).__name__}: {error}"
+                await self._post(work, letter, {**cause, "error": text}, io)
             at = end_key(work.run)
             if not await io.create(at, record.key.encode()) and await io.get(at) == CANCELLED:
+                if cause is not None:
+                    await self._letters.remove(io, work.run, letter)
                 return record.outcome
         self._bus.publish(work.run, record)
         return record.outcome
@@ -272,6 +288,10 @@ class Journal:
             self._adapter.forget(work.run)
             await self._sweep(work, produced, io)
             return produced.outcome
+        if has_failed(produced):
+            cause = await cause_of(work, produced, self._codec, io)
+            if cause is not None:
+                produced.outcome["cause"] = cause
         record = Record(
             work.key,
             produced.outcome,
@@ -302,17 +322,15 @@ class Journal:
     async def _parked(self, work: Work, about: Json, io: IO) -> Json:
         """Leave a letter for who is to decide what the step waits with."""
         at = f"{PARKED}{work.key}"
-        letter: Json = {
-            "runner": self._runner,
-            "run_id": work.run,
-            "step": work.step_name,
-            "time": time.time(),
-            **about,
-        }
-        await self._letters.post(io, work.run, at, letter)
-        logger.warning("run %s is parked at %s: %s", work.run, work.step_name, about)
+        letter = {"step": work.step_name, "attempts": work.attempt - 1 + work.begun, **about}
+        await self._post(work, at, letter, io)
+        logger.warning("run %s is parked at %s: %s", work.run, work.step_name, about["error"])
         said = ("step", "effect", "idempotency_key")
         return {"k": "park", "about": {"at": at, **{name: letter[name] for name in said}}}
+
+    async def _post(self, work: Work, at: str, letter: Json, io: IO) -> None:
+        head = {"runner": self._runner, "run_id": work.run, "time": time.time()}
+        await self._letters.post(io, work.run, at, {**head, **letter})
 
     def _may_tell_early(self, work: Work, record: Record) -> bool:
         one_by_one = self._limits.steps == 1 and self._limits.seconds is None
@@ -329,6 +347,8 @@ class Journal:
             await self._adapter.recorded(work, settled, made, io.inner)
         else:
             await io.run(lambda: self._adapter.recorded(work, settled, made, io.inner))
+        if AGAIN in work.item and "task" in work.item:
+            await io.delete_many([resolved_key(work.run, step_id(work))])
         return await self._recorded(work, record, io)
 
     async def _settle_later(self, work: Work, record: Record, produced: Produced, io: IO) -> None:

@@ -75,6 +75,11 @@ def attempts_key(run: str, key: str) -> str:
     return f"dr/run/{run}/attempts/{key}"
 
 
+def resolved_key(run: str, step: str) -> str:
+    """State key of what somebody has said that a step gives, which had failed."""
+    return f"dr/run/{run}/resolved/{step}"
+
+
 def artifact_prefix(run: str) -> str:
     """State key prefix of the artifacts of ``run``."""
     return f"dr/run/{run}"

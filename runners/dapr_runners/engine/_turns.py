@@ -224,7 +224,7 @@ class Turns:
             try:
                 client: Any = self._client()
                 client.schedule_new_workflow(
-                    cast(Any, _named(self._runner)), input=request, instance_id=run
+                    cast(Any, named(self._runner)), input=request, instance_id=run
                 )
             except Exception as error:
                 if "already exists" not in str(error).lower():
@@ -293,6 +293,18 @@ class Turns:
             if await io.replace(key, self._pack(replace(pointer, delivered=True)), stored.etag):
                 return
 
+    async def expected(self, io: IO, thread: str, run: str) -> None:
+        """``run`` of ``thread`` goes on after its end: the next call with its input gets its
+        result."""
+        key = thread_key(self._runner, thread)
+        while (stored := await io.read(key)) is not None:
+            pointer = self._pointer(key, stored.value)
+            if pointer.run != run or not pointer.delivered:
+                break
+            if await io.replace(key, self._pack(replace(pointer, delivered=False)), stored.etag):
+                break
+        self._received.pop(run, None)
+
     async def purged(self, io: IO, thread: str, run: str) -> None:
         """``run`` of ``thread`` is about to be deleted. Its turn has been, and is forgotten."""
         key = thread_key(self._runner, thread)
@@ -335,7 +347,7 @@ def _fingerprint_of(codec: Codec, data: bytes, run: str) -> str:
     return unpack_spec(codec, data, run)["fingerprint"]
 
 
-def _named(name: str) -> Callable[..., None]:
+def named(name: str) -> Callable[..., None]:
     """SDK 1.18 wants a function to schedule, and takes the workflow's name from it."""
 
     def workflow(_ctx: Any, _inp: Any) -> None: ...

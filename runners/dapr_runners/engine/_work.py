@@ -29,7 +29,8 @@ An *outcome* (activity result, JSON), by its ``k``::
     {"k": "park", "about": {"at": name of the letter and of the event that is waited for, "step",
                "effect", "idempotency_key"}}    # the item is given out again after the event
     {"k": "wait", "after": seconds}                 # of a step that was to be given up: not yet
-    {"k": "end", "at": record key, "status": str}
+    {"k": "end", "at": record key, "status": str}   # and this or "step", of a failure:
+               "cause"?: {"kind", "step", "step_id", "attempts", "undo": [record keys]}
     {"k": "none"}: the step was cancelled where it ran, nothing is recorded and nobody waits for it
 
 A step with "then", alone in a rolling lane, is committed by its own activity, as soon as its record
@@ -51,6 +52,8 @@ from dapr_runners.engine._io import IO
 
 Json: TypeAlias = dict[str, Any]
 
+AGAIN = "again"
+"""Entry of every item of a run that was started again after it had failed: how often."""
 ANY_NAME = "*"
 """Among an adapter's activity names: its steps may have any other name too."""
 
@@ -105,6 +108,8 @@ class Produced:
     chunks: list[bytes] = field(default_factory=list[bytes])
     outbox: list[Any] = field(default_factory=list[Any])
     before_record: Callable[[], Coroutine[Any, Any, None]] | None = None
+    gave_up: bool = False
+    """Whether the framework's own retries of the step are used up."""
     held: Any = None
     """The adapter's own, given back to it once the record is durable."""
 

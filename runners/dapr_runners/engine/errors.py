@@ -74,6 +74,15 @@ class RunNotEndedError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class RunSupersededError(DaprRunnersError):
+    """The run {run_id!r} cannot go on: the thread {thread!r} has had another turn since, which went
+    on from the state before it. Drop the letter, and make a new call on the thread."""
+
+    run_id: str
+    thread: str
+
+
+@dataclass(eq=False)
 class WorkerMissingError(DaprRunnersError):
     """No process works for the app of the sidecar at {address}, and without one the sidecar changes
     no workflow: this one is left as it is. Start a worker (a program that calls start() on the

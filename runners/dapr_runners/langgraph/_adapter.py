@@ -8,7 +8,19 @@ from langgraph.pregel import Pregel
 
 from dapr_runners._current_step import CurrentStep, running
 from dapr_runners.effects import EffectHost
-from dapr_runners.engine import IO, BreaksRun, Bus, Halt, LiveLog, Produced, Record, Work, digest
+from dapr_runners.engine import (
+    AGAIN,
+    IO,
+    BreaksRun,
+    Bus,
+    Halt,
+    LiveLog,
+    Produced,
+    Record,
+    Work,
+    digest,
+    resolved_key,
+)
 from dapr_runners.langgraph._book import Book
 from dapr_runners.langgraph._chunks import Chunks
 from dapr_runners.langgraph._faults import StoreFault, is_exit
@@ -28,7 +40,7 @@ from dapr_runners.langgraph._scope import Scope
 from dapr_runners.langgraph._scopes import Scopes
 from dapr_runners.langgraph._snapshot import freeze_writes, make_handler
 from dapr_runners.langgraph._specs import Extras
-from dapr_runners.langgraph._step import Step, leave_subgraph
+from dapr_runners.langgraph._step import Step, leave_subgraph, resolved_task
 from dapr_runners.state import (
     Codec,
     SidecarUnreachableError,
@@ -56,6 +68,7 @@ class GraphAdapter:
         on_saver_error: Literal["raise", "retry"] = "raise",
     ) -> None:
         self._graph = graph
+        self._codec = codec
         self._on_saver_error = on_saver_error
         self._here = Here()
         self._lives = Lives()
@@ -171,8 +184,9 @@ class GraphAdapter:
             if work.injected is not None:
                 result = StepResult(work.item["task"], [], error=work.injected)
             else:
+                task = await self._resolved(work, live, io)
                 with routed(route), running(self._step_of(work, scope)):
-                    step = Step(live, work.item["task"])
+                    step = Step(live, work.item["task"], task)
                     result = await step.run_async() if live.is_async else step.run()
             if route.refused is not None:
                 result = StepResult(work.item["task"], [], error=route.refused)
@@ -196,6 +210,8 @@ class GraphAdapter:
             self._openings.require(work, live, planned)
         live.parking.results = results
         live.parking.timed_out = bool(work.item.get("timed_out"))
+        if work.op == "fuse" and (task := await self._resolved(work, live, io)) is not None:
+            live.parking.instead = {task.id: task}
         return await self._drive(work, scope, live, io)
 
     async def _drive(self, work: Work, scope: Scope, live: Live, io: IO | None = None) -> Produced:
@@ -235,8 +251,11 @@ class GraphAdapter:
             return self._outcomes.plan(work, scope, live, chunks, route.box)
         if work.lane:
             assert io is not None
-            return await self._leave_lane(work, scope, live, error, chunks, route.box, io)
-        return self._outcomes.ended(work, scope, live, error, chunks, route.box)
+            produced = await self._leave_lane(work, scope, live, error, chunks, route.box, io)
+        else:
+            produced = self._outcomes.ended(work, scope, live, error, chunks, route.box)
+        produced.gave_up = node is not None and self._outcomes.gave_up(live, node, error)
+        return produced
 
     async def _leave_lane(
         self,
@@ -263,6 +282,16 @@ class GraphAdapter:
         finally:
             self._lives.unshare(parent)
 
+    async def _resolved(self, work: Work, live: Live, io: IO) -> Any:
+        """The task of the item, giving what somebody has said that it gives, if they have."""
+        if AGAIN not in work.item:
+            return None
+        key = resolved_key(work.run, f"{work.lane}{work.n}:{work.item['task']}")
+        data = await io.get(key)
+        if data is None:
+            return None
+        return resolved_task(live, work.item["task"], self._codec.decode(data, key))
+
     def _step_of(self, work: Work, scope: Scope) -> CurrentStep | None:
         """The step whose node runs in an activity, if one does."""
         if work.op not in ("fuse", "step"):
@@ -273,7 +302,7 @@ class GraphAdapter:
             work.attempt - 1 + work.begun,
             name=work.step_name,
             tenant=scope.tenant_id,
-            order=(work.item.get("again", 0), work.attempt),
+            order=(work.item.get(AGAIN, 0), work.attempt),
         )
 
     async def _send(self, record: Record, work: Work, io: IO) -> None:

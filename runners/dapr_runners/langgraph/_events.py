@@ -13,6 +13,8 @@ to the run.
 ``updates`` / ``values`` /  ``data``: what LangGraph's stream mode of that name gives
 other stream modes
 ``workflow_interrupted``    ``interrupts``: what is asked; the next call on the thread answers
+``workflow_parked``         ``step``, ``effect``, ``idempotency_key``: nobody knows whether it has
+                            happened, and the run waits for a decision (see ``DeadLetters``)
 ``workflow_completed``      ``output`` (the state), ``steps``, ``status`` ("completed")
 ``workflow_failed``         ``error``: ``message``, ``error_type``, ``stack_trace``; ``exception``
 ==========================  =====================================================================
@@ -21,7 +23,14 @@ other stream modes
 from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any, cast
 
-from dapr_runners.engine import Chunk, Claim, Record
+from dapr_runners.engine import (
+    Chunk,
+    Claim,
+    EffectUnknownError,
+    Record,
+    parked_event,
+    until_parked,
+)
 from dapr_runners.langgraph._views import split
 from dapr_runners.state import Codec, describe_traceback
 
@@ -46,7 +55,10 @@ async def run_events(
         "graph_name": graph_name,
     }
     state = _Outcome()
-    async for event in follow(lambda: common.update(replayed=False)):
+    async for event in until_parked(follow(lambda: common.update(replayed=False))):
+        if isinstance(event, EffectUnknownError):
+            yield parked_event(event)
+            return
         if isinstance(event, Chunk):
             mode, ns, data = split(codec.decode(event.data, event.id), arguments)
             state.see(mode, ns, data)

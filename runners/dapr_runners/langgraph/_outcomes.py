@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from langgraph.errors import GraphBubbleUp
+from langgraph.types import RetryPolicy
 
 from dapr_runners.engine import Json, LiveLog, Produced, Work
 from dapr_runners.langgraph._live import Live
@@ -166,6 +167,7 @@ class Outcomes:
         body: Json = {"result": freeze_result(result, parts, task.name)}
         produced = self._produced(outcome, body, chunks, box, parts, scope, None)
         produced.held.of, produced.held.result = live, result
+        produced.gave_up = self.gave_up(live, task, result.error)
         return produced
 
     def _produced(
@@ -212,6 +214,15 @@ class Outcomes:
         handler = make_handler(live.loop, task.id, error)
         return {"id": handler.id, "name": step_name(live.path, handler.name), "of": work.key}
 
+    def gave_up(self, live: Live, task: Any, error: BaseException | None) -> bool:
+        """Whether LangGraph has tried ``task`` again, as its own policy says, until it failed."""
+        if not isinstance(error, Exception) or isinstance(error, GraphBubbleUp):
+            return False
+        node = live.graph.nodes.get(task.name)
+        policies: Any = (node.retry_policy if node else None) or live.graph.retry_policy or ()
+        each: list[Any] = [policies] if isinstance(policies, RetryPolicy) else list(policies)
+        return any(_retries(policy, error) for policy in each)
+
     def pause(self, live: Live, task: Any, error: BaseException | None, work: Work) -> float | None:
         """Seconds to wait before the failed ``task`` is tried again; None if it is not."""
         if not isinstance(error, Exception) or isinstance(error, GraphBubbleUp):
@@ -222,3 +233,10 @@ class Outcomes:
         if node is None or node.retry_policy or live.graph.retry_policy:
             return None  # LangGraph has retried as its own policy says
         return self._retry_after(node, error, work.attempt)
+
+
+def _retries(policy: RetryPolicy, error: Exception) -> bool:
+    retry_on: Any = policy.retry_on
+    if isinstance(retry_on, type):
+        return isinstance(error, retry_on)
+    return bool(retry_on(error)) if callable(retry_on) else isinstance(error, tuple(retry_on))

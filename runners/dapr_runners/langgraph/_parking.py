@@ -77,6 +77,8 @@ class Parking:
     interrupted: bool = False
     """The root graph stopped at an interrupt."""
     saves: list[Any] = field(default_factory=list[Any])
+    instead: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Tasks to run instead of planned ones, by their ids."""
 
 
 class _Saves:
@@ -266,6 +268,10 @@ class ParkingRunner(lg.PregelRunner):
         with routed(self.parking.route):
             super().commit(task, exception)
 
+    def _instead(self, planned: tuple[Any, ...]) -> tuple[Any, ...]:
+        instead, self.parking.instead = self.parking.instead, {}
+        return tuple(instead.get(task.id, task) for task in planned)
+
     def tick(self, tasks: Iterable[Any], **kwargs: Any) -> Iterator[None]:
         parking, planned = self.parking, tuple(tasks)
         if all(task.name == _INLINE for task in planned):
@@ -274,7 +280,7 @@ class ParkingRunner(lg.PregelRunner):
         parking.plan, parking.at_plan = list(planned), True
         yield
         if parking.results is None:
-            yield from super().tick(*_as_step(planned, kwargs), **kwargs)
+            yield from super().tick(*_as_step(self._instead(planned), kwargs), **kwargs)
             return
         done, handled = self._apply(parking.results)
         yield
@@ -290,6 +296,7 @@ class ParkingRunner(lg.PregelRunner):
         parking.plan, parking.at_plan = list(planned), True
         yield
         if parking.results is None:
+            planned = self._instead(planned)
             async for _ in super().atick(*_as_step(planned, kwargs, is_async=True), **kwargs):
                 yield
             return

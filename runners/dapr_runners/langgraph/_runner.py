@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
 
+from dapr_runners.effects import DeadLetters
 from dapr_runners.engine import (
     IO,
     Bus,
@@ -326,6 +327,12 @@ class DaprWorkflowGraphRunner(Runner):
         return getattr(self.durable, name)
 
     # -- runs
+
+    def dead_letters(self) -> DeadLetters:
+        """What waits for somebody's decision among the runs of this runner."""
+        return DeadLetters(
+            runner=self.name, store=self.store, codec=self._codec, worker=self._worker
+        )
 
     async def run_async(
         self,

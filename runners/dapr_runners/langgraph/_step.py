@@ -212,6 +212,19 @@ async def enter_subgraph_async(live: Live, task_id: str) -> _Captured:
     raise AssertionError("the node did not call its subgraph")
 
 
+def resolved_task(live: Live, task_id: str, value: Any) -> Any:
+    """A planned task that gives ``value`` instead of running its node."""
+
+    def body(input: Any) -> Any:
+        return value
+
+    async def body_async(input: Any) -> Any:
+        return value
+
+    chosen = body_async if live.is_async else body
+    return _with_body(live, task_id, chosen, is_async=live.is_async)
+
+
 def leave_subgraph(live: Live, task_id: str, value: Any, error: BaseException | None) -> Step:
     """The step that ends a planned task, whose subgraph gave ``value`` or raised ``error``."""
     if live.is_async:

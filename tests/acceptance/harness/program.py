@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -67,6 +68,34 @@ class Program:
     def purge(self, run: str) -> None:
         """Delete what is recorded of a run."""
         self.runner.purge(run)
+
+    def decide(self, what: str, *value: Any) -> None:
+        """Decide the only dead letter there is."""
+        letters = self.runner.dead_letters()
+        (letter,) = letters.list()
+        getattr(letters, what)(letter.id, *value, who="me", why="I looked")
+
+    def letters(self) -> list[Any]:
+        """The dead letters of the runner."""
+        letters = self.runner.dead_letters()
+        found = [letters.get(letter.id) for letter in letters.list()]
+        return [replace(letter, record=None) for letter in found]
+
+    def events(self, thread: str, input: Any) -> list[dict[str, Any]]:
+        """What ``run_async`` yields, without what cannot be told to another process."""
+
+        async def listen() -> list[dict[str, Any]]:
+            found = self.runner.run_async(input, thread_id=thread)
+            return [
+                {k: v for k, v in event.items() if k not in ("exception", "data", "output")}
+                async for event in found
+            ]
+
+        return asyncio.run(listen())
+
+    def cancel(self, run: str) -> None:
+        """Cancel a run."""
+        self.runner.cancel(run)
 
     def history(self, thread: str) -> list[Any]:
         """Ids and values of the checkpoints of ``thread``, newest first."""

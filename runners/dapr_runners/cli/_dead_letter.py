@@ -1,0 +1,144 @@
+"""``dapr-runners dead-letter``: what waits for somebody's decision."""
+
+import dataclasses
+import getpass
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from dapr_runners.cli._sidecar import address_of
+from dapr_runners.errors import DaprRunnersError
+
+if TYPE_CHECKING:
+    from dapr_runners.effects import DeadLetter, DeadLetters
+
+_console = Console(highlight=False, soft_wrap=True)
+
+dead_letter = typer.Typer(
+    name="dead-letter",
+    no_args_is_help=True,
+    help="Effects of which nobody knows whether they have happened, and runs that have failed of a"
+    " step that used up its attempts.",
+)
+Letter = Annotated[str, typer.Argument(help="The letter's id, as `list` shows it.")]
+Who = Annotated[str | None, typer.Option("--who", help="Who decides. Default: the user's name.")]
+Why = Annotated[str, typer.Option("--why", help="Why, for the record.")]
+Store = Annotated[str, typer.Option("--store-name", help="The runners' state store component.")]
+Port = Annotated[
+    int | None,
+    typer.Option("--dapr-grpc-port", help="The sidecar's; default: as the variables say."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@dead_letter.command("list")
+def list_letters(
+    runner: Annotated[str | None, typer.Option("--runner", help="Those of one runner.")] = None,
+    as_json: AsJson = False,
+    store_name: Store = "statestore",
+    dapr_grpc_port: Port = None,
+) -> None:
+    """List dead letters, the oldest first: id, kind, step, since when, what is wrong."""
+    with _letters(store_name, dapr_grpc_port, runner) as letters:
+        found = letters.list()
+    if as_json:
+        typer.echo(json.dumps([_plain(letter) for letter in found]))
+        return
+    for letter in found:
+        since = datetime.fromtimestamp(letter.time, UTC)
+        what = f"{letter.step}: {letter.effect}" if letter.effect else letter.step
+        _console.print(
+            f"[bold]{escape(letter.id)}[/bold]  {letter.kind:<7}  {since:%Y-%m-%d %H:%M:%S}"
+            f"  {escape(what)}  {escape(letter.error)}"
+        )
+
+
+@dead_letter.command("show")
+def show(
+    letter: Letter,
+    as_json: AsJson = False,
+    store_name: Store = "statestore",
+    dapr_grpc_port: Port = None,
+) -> None:
+    """Show all there is to know of a letter, with the record of its effect."""
+    with _letters(store_name, dapr_grpc_port) as letters:
+        plain = _plain(letters.get(letter))
+    if as_json:
+        typer.echo(json.dumps(plain))
+        return
+    record: dict[str, Any] = plain.pop("record") or {}
+    for name, value in {**plain, **record}.items():
+        if value not in (None, "", []):
+            _console.print(f"{name:<18}  {escape(str(value))}")
+
+
+@dead_letter.command("retry")
+def retry(
+    letter: Letter,
+    why: Why,
+    who: Who = None,
+    store_name: Store = "statestore",
+    dapr_grpc_port: Port = None,
+) -> None:
+    """It has not happened: do it again."""
+    with _letters(store_name, dapr_grpc_port) as letters:
+        letters.retry(letter, who=who or getpass.getuser(), why=why)
+
+
+@dead_letter.command("resolve")
+def resolve(
+    letter: Letter,
+    why: Why,
+    value: Annotated[str, typer.Option("--value", help="What it gave, as JSON.")] = "null",
+    who: Who = None,
+    store_name: Store = "statestore",
+    dapr_grpc_port: Port = None,
+) -> None:
+    """It has happened, and gave a value."""
+    try:
+        given = json.loads(value)
+    except json.JSONDecodeError as error:
+        raise typer.BadParameter(f"it is not JSON: {error}", param_hint="--value") from error
+    with _letters(store_name, dapr_grpc_port) as letters:
+        letters.resolve(letter, given, who=who or getpass.getuser(), why=why)
+
+
+@dead_letter.command("drop")
+def drop(
+    letter: Letter,
+    why: Why,
+    who: Who = None,
+    store_name: Store = "statestore",
+    dapr_grpc_port: Port = None,
+) -> None:
+    """Give it up."""
+    with _letters(store_name, dapr_grpc_port) as letters:
+        letters.drop(letter, who=who or getpass.getuser(), why=why)
+
+
+@contextmanager
+def _letters(
+    store_name: str, port: int | None, runner: str | None = None
+) -> "Generator[DeadLetters]":
+    from dapr_runners.effects import DeadLetters
+
+    host, _, found = address_of(port).rpartition(":")
+    try:
+        yield DeadLetters(store_name=store_name, host=host, port=found, runner=runner)
+    except DaprRunnersError as error:
+        Console(stderr=True).print(f"[red]{escape(str(error))}[/red]", soft_wrap=True)
+        raise typer.Exit(1) from error
+
+
+def _plain(letter: "DeadLetter") -> dict[str, Any]:
+    plain = dataclasses.asdict(letter)
+    if plain["record"] is not None:
+        hidden = ("result", "exception", "order")
+        plain["record"] = {k: v for k, v in plain["record"].items() if k not in hidden}
+    return plain

@@ -1,0 +1,241 @@
+"""What waits for somebody's decision: listed, and retried, resolved or dropped."""
+
+import os
+import time
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from dapr_runners.effects._record import EffectRecord, EffectStatus
+from dapr_runners.effects._records import EffectRecords, Found
+from dapr_runners.effects.errors import (
+    DeadLetterDecidedError,
+    DeadLetterNotFoundError,
+    EffectDroppedError,
+)
+from dapr_runners.engine import (
+    IO,
+    PARKED,
+    BlockingIO,
+    Json,
+    Letters,
+    PatientIO,
+    Telling,
+    Turns,
+    Worker,
+    end_key,
+    process_worker,
+    resolved_key,
+    restart,
+    run_in_thread,
+)
+from dapr_runners.state import AllowList, Codec, StateStore
+
+_PATIENCE = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """What waits for a decision.
+
+    ``kind``: ``"effect"`` (nobody knows whether it has happened; its run is parked), ``"poison"``
+    (the step has taken its workers down) or ``"retries"`` (the step has failed in all its
+    attempts); of the last two, the run has failed. ``step`` is the step's name, ``step_id`` its key
+    in the run. ``time`` is in seconds since the epoch. ``effect``, ``idempotency_key`` and
+    ``record`` are set for an effect.
+    """
+
+    id: str
+    kind: str
+    runner: str
+    run_id: str
+    step: str
+    step_id: str
+    attempts: int
+    error: str
+    time: float
+    effect: str | None = None
+    idempotency_key: str | None = None
+    tenant_id: str = ""
+    record: EffectRecord | None = field(default=None, repr=False)
+
+
+class DeadLetters:
+    """The dead letters of a state store; those of ``runner``, if that is named.
+
+    ``host`` and ``port`` are the sidecar's gRPC endpoint (default: as the Dapr SDK finds it),
+    ``store_name`` its state store component. A runner's ``dead_letters()`` gives its own. Every
+    decision is recorded with ``who`` made it, and ``why``. Calls block.
+    """
+
+    def __init__(
+        self,
+        *,
+        store_name: str = "statestore",
+        host: str | None = None,
+        port: str | int | None = None,
+        runner: str | None = None,
+        store: StateStore | None = None,
+        codec: Codec | None = None,
+        worker: Worker | None = None,
+    ) -> None:
+        address = None
+        if port:
+            address = f"{host or os.environ.get('DAPR_RUNTIME_HOST', '127.0.0.1')}:{port}"
+        store = store or StateStore(store_name, address=address)
+        self._io: IO = PatientIO(BlockingIO(store), store.address, _PATIENCE)
+        self._codec = codec or Codec(AllowList())
+        self._worker = worker or process_worker(store.address)
+        self._runner = runner
+        self._letters = Letters()
+        self._records = EffectRecords(self._io, self._codec)
+
+    # -- reading
+
+    def list(self, *, run_id: str | None = None) -> list[DeadLetter]:
+        """Those there are (of a run), oldest first."""
+        return run_in_thread(self._list(run_id))
+
+    def get(self, letter: str) -> DeadLetter:
+        """The one whose id is ``letter``, with the record of its effect. Raises
+        :class:`DeadLetterNotFoundError`."""
+        return run_in_thread(self._get(letter))
+
+    # -- deciding
+
+    def retry(self, letter: str, *, who: str, why: str) -> None:
+        """It has not happened: carry the effect out again, with the same idempotency key. Of a run
+        that has failed: start it again with the step that it failed of."""
+        run_in_thread(self._decide(letter, _decision("retry", who, why)))
+
+    def resolve(self, letter: str, value: Any, *, who: str, why: str) -> None:
+        """It has happened, and gave ``value``. Of a run that has failed: start it again, with
+        ``value`` as what the failed step gives, which is not run."""
+        run_in_thread(self._decide(letter, _decision("resolve", who, why), value))
+
+    def drop(self, letter: str, *, who: str, why: str) -> None:
+        """Give it up: the effect raises :class:`EffectDroppedError` in its step. Of a run that has
+        failed, nothing changes but that the letter is gone."""
+        run_in_thread(self._decide(letter, _decision("drop", who, why)))
+
+    async def _list(self, run_id: str | None) -> "list[DeadLetter]":
+        found: list[DeadLetter] = []
+        for run, at in await self._letters.all(self._io):
+            if run_id not in (None, run):
+                continue
+            plain = await self._letters.get(self._io, run, at)
+            if plain is None or self._runner not in (None, plain["runner"]):
+                continue
+            if at.startswith(PARKED) and "decision" in plain:
+                continue  # its run has only to go on
+            found.append(_letter(f"{run}/{at}", plain))
+        return found
+
+    async def _get(self, letter: str) -> DeadLetter:
+        plain = await self._plain(letter)
+        found = await self._record(plain)
+        return _letter(letter, plain, None if found is None else found.record)
+
+    async def _plain(self, letter: str) -> Json:
+        run, _, at = letter.partition("/")
+        plain = await self._letters.get(self._io, run, at)
+        if plain is None or self._runner not in (None, plain["runner"]):
+            raise DeadLetterNotFoundError(letter=letter)
+        return plain
+
+    async def _record(self, plain: Json) -> Found | None:
+        key = plain.get("idempotency_key")
+        return None if key is None else await self._records.read(plain["run_id"], key)
+
+    async def _decide(self, letter: str, decision: Json, value: Any = None) -> None:
+        plain = await self._plain(letter)
+        at = letter.partition("/")[2]
+        if plain["kind"] == "effect":
+            await self._decide_effect(letter, at, plain, decision, value)
+        else:
+            await self._decide_run(at, plain, decision, value)
+
+    # -- effects
+
+    async def _decide_effect(
+        self, letter: str, at: str, plain: Json, decision: Json, value: Any
+    ) -> None:
+        io, run = self._io, plain["run_id"]
+        telling = Telling(plain["runner"], lambda: self._worker.client, self._turns(plain))
+        await telling.untold.add(io, run, at)  # whoever works tells it, should this process die
+        await self._change(letter, plain, decision, value)
+        await self._letters.change(io, run, at, decision=decision)
+        if await io.get(end_key(run)) is None:
+            await telling.answered(io, run, at)
+        else:  # it was cancelled, or has failed: nobody waits for the decision
+            await telling.untold.remove(io, run, at)
+            await self._letters.remove(io, run, at)
+
+    async def _change(self, letter: str, plain: Json, decision: Json, value: Any) -> None:
+        while True:
+            found = await self._record(plain)
+            if found is None:
+                raise DeadLetterNotFoundError(letter=letter)
+            record = found.record
+            if record.decisions and record.decisions[-1] == decision:
+                return
+            if record.execution_status is not EffectStatus.UNKNOWN:
+                raise DeadLetterDecidedError(letter=letter, status=record.execution_status.value)
+            match decision["what"]:
+                case "retry":
+                    changed = await self._records.release(found, decision)
+                case "resolve":
+                    data = self._codec.encode(value, "the value")
+                    changed = await self._records.settle(found, data, decision=decision)
+                case _:
+                    error = EffectDroppedError(
+                        run_id=record.run_id,
+                        step=plain["step"],
+                        effect=record.effect,
+                        who=decision["who"],
+                        why=decision["why"],
+                    )
+                    data = self._codec.encode(error, "the error")
+                    changed = await self._records.give_up(found, data, str(error), decision)
+            if changed is not None:
+                return
+
+    # -- runs that have failed
+
+    async def _decide_run(self, at: str, plain: Json, decision: Json, value: Any) -> None:
+        io, run = self._io, plain["run_id"]
+        if decision["what"] == "resolve":
+            if not plain["step_id"]:
+                raise ValueError("it has failed between two steps: it can be retried or dropped")
+            data = self._codec.encode(value, "the value")
+            await io.put_many({resolved_key(run, plain["step_id"]): data})
+        await self._letters.change(io, run, at, decision=decision)
+        if decision["what"] != "drop":
+            await restart(
+                io,
+                self._worker.client,
+                self._turns(plain),
+                self._codec,
+                plain["runner"],
+                run,
+                plain["undo"],
+            )
+        await self._letters.remove(io, run, at)
+
+    def _turns(self, plain: Json) -> Turns:
+        return Turns(plain["runner"], self._codec, lambda: self._worker.client, _no_base)
+
+
+def _no_base(run: str, mode: str) -> Json:
+    raise AssertionError(f"{run} is not scheduled from here")
+
+
+def _decision(what: str, who: str, why: str) -> Json:
+    if not who or not why:
+        raise ValueError("say who decides, and why")
+    return {"what": what, "who": who, "why": why, "at": time.time()}
+
+
+def _letter(id: str, plain: Json, record: EffectRecord | None = None) -> DeadLetter:
+    names = (field.name for field in fields(DeadLetter))
+    known: Json = {name: plain[name] for name in names if name in plain}
+    return DeadLetter(id=id, record=record, **known)

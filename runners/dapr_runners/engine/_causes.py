@@ -1,0 +1,54 @@
+"""Why a run has failed, if one of its steps has used up what it may: what a dead letter tells, and
+what is to be forgotten for the step to run again."""
+
+from dapr_runners.engine._io import IO
+from dapr_runners.engine._keys import record_key
+from dapr_runners.engine._work import Json, Produced, Record, Work
+from dapr_runners.engine.errors import PoisonStepError
+from dapr_runners.state import Codec
+
+
+def has_failed(produced: Produced) -> bool:
+    """Whether what was produced is a failure, of its step or of its run."""
+    outcome = produced.outcome
+    return outcome.get("raised") == "error" or (
+        outcome["k"] == "end" and outcome["status"] == "failed"
+    )
+
+
+async def cause_of(work: Work, produced: Produced, codec: Codec, io: IO) -> Json | None:
+    """The cause of a failure: ``kind`` ("poison", "retries"), ``step``, ``step_id``, ``attempts``,
+    and in ``undo`` the keys of the records that lead from it to here. None for a failure that
+    nothing was tried against."""
+    own = _attempts_before(work.key.partition("~")[0], work.attempt)
+    told: Json = {
+        "step": work.step_name,
+        "step_id": step_id(work),
+        "attempts": work.attempt - 1 + work.begun,
+        "undo": own,
+    }
+    if isinstance(work.injected, PoisonStepError):
+        return {**told, "kind": "poison", "attempts": work.injected.attempts}
+    if work.op in ("fuse", "step") and (work.attempt > 1 or produced.gave_up):
+        return {**told, "kind": "retries"}
+    if work.op == "commit":
+        for cause in await _causes_in(work, codec, io):
+            return {**cause, "undo": [*cause["undo"], *own]}
+    return None
+
+
+def step_id(work: Work) -> str:
+    """The key of the step that an item is about, the same for all its attempts; "" for one that is
+    between steps."""
+    return f"{work.lane}{work.n}:{work.item['task']}" if "task" in work.item else ""
+
+
+async def _causes_in(work: Work, codec: Codec, io: IO) -> list[Json]:
+    keys = [record_key(work.run, at) for _, at in work.item["done"]]
+    found = await io.get_many(keys)
+    records = [Record.unpack(key, codec.decode(found[key], key)) for key in keys if key in found]
+    return [one.outcome["cause"] for one in records if "cause" in one.outcome]
+
+
+def _attempts_before(key: str, attempt: int) -> list[str]:
+    return [key, *(f"{key}~{number}" for number in range(2, attempt + 1))]

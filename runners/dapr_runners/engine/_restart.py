@@ -1,0 +1,60 @@
+"""Starts a failed run again, from the step that it has failed of.
+
+What is recorded stays, but for the failed step and what came of it: a workflow of the same run goes
+over the records, as after any kill, and does that step again.
+"""
+
+import json
+from typing import Any
+
+from dapr.ext.workflow import DaprWorkflowClient
+
+from dapr_runners.engine._io import IO
+from dapr_runners.engine._keys import attempts_key, end_key, record_key, spec_key
+from dapr_runners.engine._telling import OVER
+from dapr_runners.engine._turns import Turns, named, unpack_spec
+from dapr_runners.engine._work import AGAIN, Json
+from dapr_runners.engine.errors import RunNotEndedError, RunNotFoundError, RunSupersededError
+from dapr_runners.state import Codec
+
+
+async def restart(
+    io: IO,
+    client: DaprWorkflowClient,
+    turns: Turns,
+    codec: Codec,
+    runner: str,
+    run: str,
+    undo: list[str],
+) -> None:
+    """Start ``run`` of ``runner`` again, without the records ``undo``. Done twice, it does no harm:
+    who does it may die in between."""
+    spec = await io.get(spec_key(run))
+    if spec is None:
+        raise RunNotFoundError(run_id=run)
+    thread: str | None = unpack_spec(codec, spec, run).get("thread")
+    if thread is not None and await turns.current(io, thread) != run:
+        raise RunSupersededError(run_id=run, thread=thread)
+    state: Any = await io.call(lambda: client.get_workflow_state(run))
+    if state is None:
+        raise RunNotFoundError(run_id=run)
+    if state.runtime_status.name not in OVER:
+        raise RunNotEndedError(run_id=run)
+    base = _base_in(state.serialized_input)
+    base[AGAIN] = base.get(AGAIN, 0) + 1
+    keys = [key for record in undo for key in (record_key(run, record), attempts_key(run, record))]
+    await io.delete_many([*keys, end_key(run)])
+    if thread is not None:
+        await turns.expected(io, thread, run)
+    request: Json = {"base": base, "runner": runner}
+    untyped: Any = client
+    workflow = named(runner)
+    await io.call(lambda: untyped.schedule_new_workflow(workflow, input=request, instance_id=run))
+
+
+def _base_in(serialized: str) -> Json:
+    """What every item of the run has, from the input of its workflow."""
+    found: Any = json.loads(serialized)
+    if isinstance(found, str):  # the SDK encodes it once more, or not
+        found = json.loads(found)
+    return dict(found["base"])

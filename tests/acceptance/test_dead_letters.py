@@ -1,0 +1,250 @@
+"""What nobody knows, and what has used up its attempts, waits for a decision: by API and CLI."""
+
+import json
+from typing import Any
+
+import pytest
+from harness.cluster import Cluster
+from harness.deadline import until
+from harness.effects import InjectedError
+from harness.processes import WorkerProcess
+from typer.testing import CliRunner
+
+from dapr_runners.cli._app import app
+from dapr_runners.effects import (
+    DeadLetterNotFoundError,
+    DeadLetters,
+    EffectDroppedError,
+    EffectStatus,
+    EffectUnknownError,
+)
+from dapr_runners.engine import PoisonStepError
+from dapr_runners.langgraph import StepRetry
+
+pytestmark = pytest.mark.timeout(90)
+_MODES = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+_INPUT: dict[str, Any] = {"log": []}
+
+
+def _parked(cluster: Cluster, graph: str = "plain", is_async: bool = False) -> WorkerProcess:
+    """A worker of a run that is parked at its charge."""
+    cluster.use(f"effect_graphs:{graph}", is_async)
+    cluster.effects.arm("charged", "die")
+    worker = cluster.worker()
+    worker.send("call", "thread", _INPUT)
+    worker.wait_dead()
+    worker = cluster.worker()
+    with pytest.raises(EffectUnknownError):
+        worker.ask("call", "thread", _INPUT)
+    return worker
+
+
+def _letters(cluster: Cluster) -> DeadLetters:
+    return DeadLetters(port=cluster.sidecar.grpc_port)
+
+
+def _cli(*arguments: str) -> Any:
+    result = CliRunner().invoke(app, ["dead-letter", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@_MODES
+@pytest.mark.parametrize("graph", ["plain", "plain_beside"])
+def test_a_letter_tells_what_is_known(graph: str, is_async: bool, cluster: Cluster) -> None:
+    _parked(cluster, graph, is_async)
+    (letter,) = _letters(cluster).list()
+    assert (letter.kind, letter.step, letter.effect) == ("effect", "charge", "charge")
+    assert letter.run_id == cluster.run_of("thread")
+    (charge,) = [e for e in cluster.effects.events() if e["point"] == "charge"]
+    assert letter.idempotency_key == charge["key"]
+    record = _letters(cluster).get(letter.id).record
+    assert record is not None
+    assert record.execution_status is EffectStatus.UNKNOWN
+    assert record.fencing_token > charge["token"]
+    assert _letters(cluster).list(run_id="another") == []
+
+
+@_MODES
+@pytest.mark.parametrize("graph", ["plain", "plain_beside"])
+def test_resolved_it_is_not_done_again(graph: str, is_async: bool, cluster: Cluster) -> None:
+    worker = _parked(cluster, graph, is_async)
+    worker.ask("decide", "resolve", "receipt 12")
+    log = worker.ask("call", "thread", _INPUT)["log"]
+    assert log == ["prepared", "receipt 12", "finalized"]
+    assert cluster.effects.count("charge") == 1
+    assert worker.ask("letters") == []
+
+
+@_MODES
+def test_retried_it_is_done_again_with_the_same_key(is_async: bool, cluster: Cluster) -> None:
+    worker = _parked(cluster, "undecided", is_async)
+    worker.ask("decide", "retry")
+    assert worker.ask("call", "thread", _INPUT)["log"][1] == "receipt for order 7"
+    charges = [e for e in cluster.effects.events() if e["point"] == "charge"]
+    assert len(charges) == 2
+    assert len({charge["key"] for charge in charges}) == 1
+    assert charges[0]["token"] < charges[1]["token"]
+
+
+def test_dropped_it_is_an_error_of_its_step(cluster: Cluster) -> None:
+    worker = _parked(cluster)
+    worker.ask("decide", "drop")
+    with pytest.raises(EffectDroppedError, match="dropped by me: I looked"):
+        worker.ask("call", "thread", _INPUT)
+    assert cluster.effects.count("charge") == 1
+
+
+def test_a_step_may_go_on_without_what_was_dropped(cluster: Cluster) -> None:
+    worker = _parked(cluster, "dropped")
+    worker.ask("decide", "drop")
+    assert worker.ask("call", "thread", _INPUT)["log"] == ["dropped by me: I looked"]
+
+
+def test_a_decision_needs_no_worker(cluster: Cluster) -> None:
+    _parked(cluster).kill()
+    letters = _letters(cluster)
+    (letter,) = letters.list()
+    letters.resolve(letter.id, "receipt 12", who="me", why="it is on the bill")
+    assert letters.list() == []
+    assert cluster.worker().ask("call", "thread", _INPUT)["log"][1] == "receipt 12"
+
+
+def test_the_events_tell_that_a_run_is_parked(cluster: Cluster) -> None:
+    worker = _parked(cluster, is_async=True)
+    last = worker.ask("events", "thread", _INPUT)[-1]
+    (letter,) = worker.ask("letters")
+    assert last.pop("id").startswith(cluster.run_of("thread"))
+    assert last == {
+        "type": "workflow_parked",
+        "workflow_id": cluster.run_of("thread"),
+        "replayed": False,
+        "step": "charge",
+        "effect": "charge",
+        "idempotency_key": letter.idempotency_key,
+    }
+
+
+def test_the_command_line(cluster: Cluster) -> None:
+    worker = _parked(cluster)
+    (listed,) = json.loads(_cli("list", "--json"))
+    assert listed["effect"] == "charge"
+    assert listed["id"] in _cli("list", "--runner", "acceptance")
+    assert _cli("list", "--runner", "another") == ""
+    shown = json.loads(_cli("show", listed["id"], "--json"))
+    assert shown["record"]["execution_status"] == "unknown"
+    assert shown["idempotency_key"] in _cli("show", listed["id"])
+    _cli("resolve", listed["id"], "--value", '"receipt 12"', "--who", "me", "--why", "I looked")
+    assert worker.ask("call", "thread", _INPUT)["log"][1] == "receipt 12"
+    assert json.loads(_cli("list", "--json")) == []
+    result = CliRunner().invoke(app, ["dead-letter", "drop", listed["id"], "--why", "late"])
+    assert result.exit_code == 1
+    assert "There is no dead letter" in result.output
+    result = CliRunner().invoke(app, ["dead-letter", "resolve", "x", "--value", "{", "--why", "w"])
+    assert "it is not JSON" in result.output
+
+
+def test_decisions_are_recorded(cluster: Cluster) -> None:
+    worker = _parked(cluster)
+    letter = _letters(cluster).list()[0]
+    with pytest.raises(ValueError, match="say who decides"):
+        _letters(cluster).drop(letter.id, who="", why="")
+    worker.ask("decide", "resolve", "receipt 12")
+    worker.ask("call", "thread", _INPUT)
+    with pytest.raises(DeadLetterNotFoundError):
+        _letters(cluster).retry(letter.id, who="me", why="again")
+
+
+@pytest.mark.parametrize("decision", [["retry"], ["resolve", "receipt 12"], ["drop"]])
+def test_nothing_of_it_is_left_once_it_is_purged(decision: list[Any], cluster: Cluster) -> None:
+    worker = _parked(cluster, "dropped")
+    worker.ask("decide", *decision)
+    worker.ask("call", "thread", _INPUT)
+    run = cluster.run_of("thread")
+    until(lambda: worker.ask("status", run) == "COMPLETED")
+    worker.ask("purge", run)
+    left = cluster.rows("SELECT key FROM state")
+    assert [key for (key,) in left if run in key] == []
+
+
+def test_a_letter_goes_with_its_purged_run(cluster: Cluster) -> None:
+    worker = _parked(cluster)
+    run = cluster.run_of("thread")
+    worker.ask("cancel", run)
+    worker.ask("purge", run)
+    assert _letters(cluster).list() == []
+    left = cluster.rows("SELECT key FROM state")
+    assert [key for (key,) in left if run in key] == []
+
+
+# -- runs that have failed
+
+
+def _poisoned(cluster: Cluster, graph: str, is_async: bool) -> WorkerProcess:
+    cluster.use(f"effect_graphs:{graph}", is_async)
+    cluster.effects.arm("fragile", "die", "die", "die")
+    caller = cluster.caller()
+    caller.send("call", "thread", _INPUT)
+    for _ in range(3):
+        cluster.worker().wait_dead()
+    worker = cluster.worker()
+    with pytest.raises(PoisonStepError):
+        caller.reply()
+    return worker
+
+
+def _exhausted(cluster: Cluster, graph: str, is_async: bool) -> WorkerProcess:
+    retry = StepRetry(max_attempts=2, first_interval=0.01, retry_on=[InjectedError])
+    cluster.use(f"effect_graphs:{graph}", is_async, retry=retry)
+    cluster.effects.arm("fragile", "raise", "raise")
+    worker = cluster.worker()
+    with pytest.raises(InjectedError):
+        worker.ask("call", "thread", _INPUT)
+    return worker
+
+
+_FAILURES = pytest.mark.parametrize(
+    ("fail", "kind", "attempts"), [(_poisoned, "poison", 3), (_exhausted, "retries", 2)]
+)
+_GRAPHS = pytest.mark.parametrize(
+    ("graph", "step"), [("alone", "fragile"), ("with_router", "sub/fragile")]
+)
+
+
+@_MODES
+@_GRAPHS
+@_FAILURES
+def test_a_failed_step_is_started_again(
+    fail: Any, kind: str, attempts: int, graph: str, step: str, is_async: bool, cluster: Cluster
+) -> None:
+    worker = fail(cluster, graph, is_async)
+    (letter,) = worker.ask("letters")
+    assert (letter.kind, letter.step, letter.attempts) == (kind, step, attempts)
+    worker.ask("decide", "retry")
+    assert worker.ask("call", "thread", _INPUT)["log"] == ["fragile", "after"]
+    assert cluster.effects.count("fragile") == attempts + 1
+    assert worker.ask("letters") == []
+
+
+@_GRAPHS
+@_FAILURES
+def test_a_failed_step_is_given_its_result(
+    fail: Any, kind: str, attempts: int, graph: str, step: str, cluster: Cluster
+) -> None:
+    worker = fail(cluster, graph, False)
+    worker.ask("decide", "resolve", {"log": ["given"]})
+    assert worker.ask("call", "thread", _INPUT)["log"] == ["given", "after"]
+    assert cluster.effects.count("fragile") == attempts
+    left = cluster.rows("SELECT key FROM state WHERE key LIKE '%/resolved/%'")
+    assert left == []
+
+
+def test_a_failed_run_stays_failed_once_it_is_dropped(cluster: Cluster) -> None:
+    worker = _exhausted(cluster, "alone", False)
+    worker.ask("decide", "drop")
+    assert worker.ask("letters") == []
+    run = cluster.run_of("thread")
+    until(lambda: worker.ask("status", run) == "COMPLETED")
+    worker.ask("purge", run)
+    left = cluster.rows("SELECT key FROM state")
+    assert [key for (key,) in left if run in key] == []
