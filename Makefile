@@ -50,6 +50,23 @@ test-dapr-1.18: $(OLD_VENV)/.installed
 	$(OLD_VENV)/bin/python -m pytest tests/integration
 	$(OLD_VENV)/bin/python examples/demo/demo.py
 
+# The minor version of CrewAI before the locked one. pip refuses it beside any Dapr SDK (its telemetry
+# wants an older protobuf), so it gets what the locked one depends on.
+OLD_CREWAI := 1.14.7
+OLD_CREWAI_VENV := .venv-crewai-$(OLD_CREWAI)
+
+$(OLD_CREWAI_VENV)/.installed: $(LOCK) pyproject.toml
+	$(PYTHON) -m venv $(OLD_CREWAI_VENV)
+	$(OLD_CREWAI_VENV)/bin/python -m pip install --quiet --require-hashes -r $(LOCK)
+	$(OLD_CREWAI_VENV)/bin/python -m pip install --quiet --no-deps \
+	  $(foreach package,crewai crewai-core crewai-cli,$(package)==$(OLD_CREWAI))
+	$(OLD_CREWAI_VENV)/bin/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
+test-crewai-1.14: $(OLD_CREWAI_VENV)/.installed
+	$(OLD_CREWAI_VENV)/bin/python -m pytest tests/integration/crewai
+	$(OLD_CREWAI_VENV)/bin/python examples/crew_support/demo.py
+
 # LangGraph's own tests, from its source distribution, as durable runs.
 SUITE_VENV := .venv-suite
 SUITE_LOCK := requirements/suite-langgraph.lock
@@ -90,7 +107,7 @@ lint: venv
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 
 clean:
-	rm -rf $(VENV) .venv-dapr-* .venv-suite* .dapr-runners
+	rm -rf $(VENV) .venv-dapr-* .venv-crewai-* .venv-suite* .dapr-runners
 
 bench: venv
 	$(BIN)/python -m benchmarks.langgraph

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 TARGETS = ("worker", "sidecar")
+SIDECAR_DEAD = "the sidecar is dead"
+"""A point that the test tells of."""
 
 
 @dataclass(frozen=True)
@@ -101,15 +103,13 @@ def all_points() -> list[Point]:
     ]
 
 
-def check_calls(
-    events: list[dict[str, Any]], program: Program, at: str, killed: int | None
-) -> None:
+def check_calls(events: list[dict[str, Any]], program: Program, killed: int | None) -> None:
     """Every call was made, none that was recorded again, and one that was in flight at most once
-    more. Something died ``at`` a point: the worker with the process id ``killed``, whose other
-    threads went on for a moment, or (None) the sidecar."""
+    more, when the worker with the process id ``killed`` died, or (None) the sidecar. Other threads
+    of the worker went on for a moment after the point that was waited for."""
     seen = [event["point"] for event in events]
     pids = [event["pid"] for event in events]
-    death = seen.index(at) if killed is None else len(pids) - 1 - pids[::-1].index(killed)
+    death = seen.index(SIDECAR_DEAD) if killed is None else len(pids) - 1 - pids[::-1].index(killed)
     starts: dict[str, list[int]] = defaultdict(list)
     for place, point in enumerate(seen):
         if point.endswith(" starts"):

@@ -10,8 +10,9 @@ Of a crew of two agents, a hierarchical one, a flow and three tasks at once:
 """
 
 import pytest
-from crew_points_table import PROGRAMS, Point, all_points, check_calls
+from crew_points_table import PROGRAMS, SIDECAR_DEAD, Point, all_points, check_calls
 from harness.cluster import Cluster
+from harness.effects import Outside
 
 _SPREAD = 23
 """Prime to the number of phases, so that the points of ``make test`` are of all kinds."""
@@ -47,11 +48,12 @@ def test_a_crew_that_is_killed(point: Point, cluster: Cluster) -> None:
         cluster.worker()
     else:
         cluster.sidecar.kill()
+        Outside(cluster.effects.path, cluster.effects.case).report(SIDECAR_DEAD)
         cluster.effects.release(point.name)
         cluster.sidecar.start()
     assert _text(caller.reply(60)) == program.result
     killed = first.pid if is_worker else None
-    check_calls(cluster.effects.events(), program, point.name, killed)
+    check_calls(cluster.effects.events(), program, killed)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

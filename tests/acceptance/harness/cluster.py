@@ -72,9 +72,11 @@ class Cluster:
         """A process that works on runs, on another interpreter."""
         log = self._directory / f"process-{len(self._processes)}.log"
         settings = {**self._settings, "role": "worker"}
-        process = OtherPythonProcess(python, "harness.program:Program", settings, log)
+        process = OtherPythonProcess(
+            python, f"harness.{settings['program']}:Program", settings, log
+        )
         self._processes.append(process)
-        return process.ready()
+        return process.ready(90)  # it has everything to import
 
     def _start(self, role: str, other: dict[str, Any]) -> WorkerProcess:
         log = self._directory / f"process-{len(self._processes)}.log"

@@ -6,6 +6,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
 
+import crewai
+
 from dapr_runners.crewai import DaprWorkflowCrewRunner
 from dapr_runners.engine import Worker, record_key
 from harness.effects import Outside
@@ -44,6 +46,10 @@ class Program:
     def call(self, session: str, inputs: Any = None) -> Any:
         """``kickoff``: what the result says."""
         return _told(self.runner.kickoff(inputs, session_id=session))
+
+    def crewai_version(self) -> str:
+        """The one this process has imported."""
+        return crewai.__version__
 
     def resume(self, session: str) -> Any:
         """``resume``: what the result says."""

@@ -1,4 +1,5 @@
-"""Workers on another LangGraph: an interpreter of their own, in a virtual environment made once."""
+"""Workers on another version of a framework: an interpreter of their own, in a virtual environment
+made once."""
 
 import os
 import socket
