@@ -87,6 +87,22 @@ def test_it_gives_up_after_the_last_attempt(cluster: Cluster) -> None:
     assert cluster.effects.count("flaky start") == 3
 
 
+def test_the_deadline_counts_from_the_first_attempt_over_kills(cluster: Cluster) -> None:
+    cluster.use("retry_graphs:plain", retry=_retry(first_interval=0.5, backoff=1, deadline=0.8))
+    cluster.effects.arm("flaky in", *["raise"] * 9)
+    caller = cluster.caller()
+    caller.send("call", "thread", {"log": []})
+    first = cluster.worker()
+    cluster.effects.wait("flaky start")
+    until(lambda: _timers(cluster))
+    first.kill()
+    cluster.worker()
+    with pytest.raises(InjectedError, match="flaky in"):
+        caller.reply()
+    # The second attempt began within the deadline or not at all: a third never.
+    assert cluster.effects.count("flaky start") == 2
+
+
 def test_other_errors_are_not_retried(cluster: Cluster) -> None:
     cluster.use("retry_graphs:plain", retry=_retry(retry_on=[OSError]))
     cluster.effects.arm("flaky in", "raise")

@@ -43,7 +43,7 @@ _MAX_DRIVERS = 128
 _ASKED_WITHIN = 120.0
 """Seconds that a program driven again may take to ask for a step it asked for before."""
 
-RetryAfter = Callable[[str, BaseException, int], float | None]
+RetryAfter = Callable[[str, BaseException, int, float], float | None]
 
 
 class CrewAdapter:
@@ -372,12 +372,12 @@ class CrewAdapter:
             error = driver.error if driver.finished and driver.error else self._not_asked(work)
             outcome = Outcome("fatal", driver.types.codec.encode(error))
         elif pending.kind == "pause" and work.attempt == 1:
-            return _again(work, cast(float, pending.asked["seconds"]))
+            return work.again(work.item["task"], cast(float, pending.asked["seconds"]))
         else:
             order = (work.item.get(AGAIN, 0), work.attempt)
             outcome = driver.run_pending(pending, chunks, work.attempt - 1 + work.begun, order)
             if (pause := self._pause(driver, work, pending, outcome)) is not None:
-                return _again(work, pause)
+                return work.again(work.item["task"], pause)
         assert outcome is not None
         settled: Json = {
             "k": "step",
@@ -397,7 +397,7 @@ class CrewAdapter:
         if outcome.kind != "error" or pending.kind not in ("tool", "effect"):
             return None
         error = driver.types.codec.decode(outcome.data, "the error")
-        return self._retry_after(pending.name, error, work.attempt)
+        return self._retry_after(pending.name, error, work.attempt, work.age)
 
     def _injected(self, driver: Driver, error: BaseException | None) -> Outcome | None:
         """What the engine says came of a step."""
@@ -430,12 +430,6 @@ def _with(produced: Produced, chunks: Chunks) -> Produced:
     if live := chunks.end():
         produced.body["live"] = live
     return produced
-
-
-def _again(work: Work, seconds: float) -> Produced:
-    attempt = work.attempt + 1
-    outcome = {"k": "retry", "id": work.item["task"], "after": seconds, "attempt": attempt}
-    return Produced(outcome)
 
 
 def _plain(value: Any) -> Any:

@@ -316,5 +316,5 @@ def _sessions(session_id: str | None, count: int) -> list[str | None]:
     return [None if session_id is None else f"{session_id}/{number}" for number in range(count)]
 
 
-def _never(_tool: str, _error: BaseException, _attempt: int) -> float | None:
+def _never(_tool: str, _error: BaseException, _attempt: int, _age: float) -> float | None:
     return None

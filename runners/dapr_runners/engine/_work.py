@@ -10,7 +10,8 @@ An *item* (activity input, JSON)::
      "task": task id, "name": activity name, "of": failed task id,     # fuse, step, begin of a lane
      "then": name of the commit that follows in the same activity,     # step
      "done": [[task id, record key], ...], "timed_out": bool,          # commit
-     "attempt": int, "step": name of the step that is given up,
+     "attempt": int, "since": when the first attempt began (s since the epoch),
+     "step": name of the step that is given up,
      "parked": name of the letter that was waited with before,
      "prev": {"at", "task", "name", "attempt", "by": process}}   # fuse after a plan told early
 
@@ -25,7 +26,7 @@ An *outcome* (activity result, JSON), by its ``k``::
      "by"?: process that tells the plan while its record is on its way to the store}
     {"k": "step", "lane", "n", "id", "at", "stop"?: bool, "more"?: [steps],
      "raised"?: "error" | "interrupt"}
-    {"k": "retry", "id": task id, "after": seconds, "attempt": int}
+    {"k": "retry", "id": task id, "after": seconds, "attempt": int, "since": float}
     {"k": "park", "about": {"at": name of the letter and of the event that is waited for, "step",
                "effect", "idempotency_key"}}    # the item is given out again after the event
     {"k": "wait", "after": seconds}                 # of a step that was to be given up: not yet
@@ -44,6 +45,7 @@ of a step planned there, ``3:<task>/0`` the first record of the lane inside it, 
 attempt.
 """
 
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
@@ -74,6 +76,8 @@ class Work:
     n: int = field(init=False)
     """Number of the plan this works on; -1 before the first."""
     attempt: int = field(init=False)
+    since: float = field(init=False)
+    """When the first attempt began: seconds since the epoch."""
     key: str = field(init=False)
     """Record key (relative to the run) of what this produces."""
 
@@ -81,6 +85,7 @@ class Work:
         item = self.item
         self.run, self.op = item["run"], item["op"]
         self.lane, self.attempt = item.get("lane", ""), item.get("attempt", 1)
+        self.since = item.get("since") or time.time()
         self.n = -1 if self.op == "begin" else item["n"]
         key = (
             f"{self.lane}{self.n}:{item['task']}"
@@ -93,6 +98,16 @@ class Work:
     def step_name(self) -> str:
         """Name of the user's step, for errors and events."""
         return self.item.get("step") or self.item.get("name", "")
+
+    @property
+    def age(self) -> float:
+        """Seconds since the first attempt began."""
+        return time.time() - self.since
+
+    def again(self, task: str, pause: float) -> "Produced":
+        """The step ``task`` failed, and is tried again after ``pause`` seconds."""
+        outcome: Json = {"k": "retry", "id": task, "after": pause, "attempt": self.attempt + 1}
+        return Produced({**outcome, "since": self.since})
 
 
 @dataclass(slots=True)

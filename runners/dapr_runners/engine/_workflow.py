@@ -209,8 +209,8 @@ class _Turn:
     def _outcome(self, item: Json, outcome: Json) -> None:
         match outcome["k"]:
             case "retry":
-                attempt = outcome["attempt"]
-                self._delay(outcome["after"], {**_clean(item), "attempt": attempt})
+                kept = {key: outcome[key] for key in ("attempt", "since") if key in outcome}
+                self._delay(outcome["after"], {**_clean(item), **kept})
             case "park":
                 self._park(item, outcome["about"])
             case "plan" if self._alive(item["lane"]):

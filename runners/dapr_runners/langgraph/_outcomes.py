@@ -21,8 +21,8 @@ from dapr_runners.langgraph._snapshot import freeze, make_handler
 from dapr_runners.langgraph._step import is_fatal, subgraph_of
 from dapr_runners.state import Codec, UnstorableValueError
 
-RetryAfter = Callable[[Any, BaseException, int], float | None]
-"""(node, error, attempt) -> seconds to wait before the next attempt, or None."""
+RetryAfter = Callable[[Any, BaseException, int, float], float | None]
+"""(node, error, attempt, seconds since the first one began) -> seconds to wait, or None."""
 
 
 @dataclass(slots=True)
@@ -201,8 +201,7 @@ class Outcomes:
         """The step failed and is tried again. What it streamed goes unrecorded, as LangGraph's own
         retries show nothing of a failed attempt."""
         self._live_log.end(work.run, work.key)
-        attempt = work.attempt + 1
-        return Produced({"k": "retry", "id": task_id, "after": pause, "attempt": attempt})
+        return work.again(task_id, pause)
 
     def _handler_step(self, live: Live, task: Any, result: StepResult, work: Work) -> Json | None:
         error = result.error
@@ -232,7 +231,7 @@ class Outcomes:
         node = live.graph.nodes.get(task.name)
         if node is None or node.retry_policy or live.graph.retry_policy:
             return None  # LangGraph has retried as its own policy says
-        return self._retry_after(node, error, work.attempt)
+        return self._retry_after(node, error, work.attempt, work.age)
 
 
 def _retries(policy: RetryPolicy, error: Exception) -> bool:

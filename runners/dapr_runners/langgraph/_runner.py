@@ -149,7 +149,7 @@ class DaprWorkflowGraphRunner(Runner):
             store,
             bus,
             saver=self._dapr_saver,
-            retry_after=lambda _node, error, attempt: retry_after(error, attempt),
+            retry_after=lambda _node, error, attempt, age: retry_after(error, attempt, age),
             artifact_limit=artifact_limit,
             live_log=live_log,
             on_saver_error=on_saver_error,
@@ -383,7 +383,7 @@ class DaprWorkflowGraphRunner(Runner):
                 await last()
 
 
-def _never(_error: BaseException, _attempt: int) -> float | None:
+def _never(_error: BaseException, _attempt: int, _age: float) -> float | None:
     return None
 
 
