@@ -5,8 +5,9 @@ from typing import Any
 
 from crewai import Agent, Crew, Flow, Task
 from crewai.flow.flow import listen, start
+from crewai.hooks import register_before_tool_call_hook
 from crewai.tools import BaseTool, tool
-from crews import ScriptedLLM, final, use
+from crews import ScriptedLLM, Search, final, searching, use
 from effect_graphs import Payments
 from harness.effects import Outside
 
@@ -83,3 +84,48 @@ def flow(outside: Outside) -> Callable[[Any], Any]:
             return Agent(role="clerk", goal="g", backstory="b", llm=llm).kickoff("x").raw
 
     return lambda inputs: Checkout()
+
+
+def guarded(outside: Outside) -> Callable[[Any], Crew]:
+    """A hook before a tool, a guardrail and a callback before the kickoff write to an audit log."""
+
+    @effect
+    def audit(what: str) -> None:
+        outside.report(f"audit {what}")
+
+    def hook(context: Any) -> None:
+        outside.report("hook runs")
+        audit("hook")
+
+    def guardrail(output: Any) -> tuple[bool, Any]:
+        outside.report("guardrail runs")
+        audit("guardrail")
+        return True, output.raw
+
+    def before(inputs: Any) -> Any:
+        audit("kickoff")
+        return inputs
+
+    register_before_tool_call_hook(hook)
+
+    def build(inputs: Any) -> Crew:
+        scripts = {"researcher": searching("a", 1, "notes"), "writer": lambda said: final("done")}
+        tasks = [
+            Task(
+                description="d",
+                expected_output="e",
+                guardrail=guardrail if role == "researcher" else None,
+                agent=Agent(
+                    role=role,
+                    goal="g",
+                    backstory="b",
+                    llm=ScriptedLLM(outside, role, script),
+                    tools=[Search(outside)],
+                ),
+            )
+            for role, script in scripts.items()
+        ]
+        agents = [task.agent for task in tasks]
+        return Crew(agents=agents, tasks=tasks, before_kickoff_callbacks=[before])
+
+    return build

@@ -50,3 +50,18 @@ def test_an_effect_in_the_method_of_a_flow_happens_once(point: str, cluster: Clu
     _killed_at(cluster, point)
     assert cluster.worker().ask("call", "s") == "told of receipt for order 7"
     assert cluster.effects.count("charge") == 1
+
+
+def test_effects_of_hooks_and_guardrails_happen_once(cluster: Cluster) -> None:
+    """What calls them runs again in every process that goes on with the run."""
+    cluster.use_crew("effect_crews:guarded")
+    caller = cluster.caller()
+    caller.send("call", "s")
+    for point in ("searched a0", "writer asked"):
+        cluster.effects.arm(point, "die", "go")
+        cluster.worker().wait_dead()
+    cluster.worker()
+    assert caller.reply(60)["raw"] == "done"
+    count = cluster.effects.count
+    assert (count("hook runs"), count("guardrail runs")) == (3, 2)
+    assert [count(f"audit {what}") for what in ("kickoff", "hook", "guardrail")] == [1, 1, 1]
