@@ -47,7 +47,11 @@ def _published(setup: str, key: str, kill: str) -> int:
     return 2 if kill == "after" or setup == "crewai-persist" else 1
 
 
-_EFFECTS = {"undeclared": "", "declared": ", @effect", "reconciled": ", @effect(reconcile=)"}
+_EFFECTS = {
+    "undeclared": ", undeclared",
+    "declared": ", @effect",
+    "reconciled": ", @effect, reconcile",
+}
 
 SETUPS = (
     Setup("langgraph", "LangGraph, SQLite saver", "langgraph_sqlite"),
@@ -57,7 +61,7 @@ SETUPS = (
     *(
         Setup(
             f"durable-{framework}-{effect}",
-            f"dapr-runners, {title}{shown}",
+            f"{title} runner{shown}",
             f"{framework}_durable",
             # Undeclared, it is repeated as plain code is: what the runner gives it is a key.
             ("saved",) if effect == "undeclared" else KEYS,

@@ -22,7 +22,7 @@ from chaos.cells import SETUPS, Cell, Setup, cells
 from chaos.lane import Lane, Outcome
 from chaos.payments import PaymentsProcess
 from chaos.processes import start_server
-from chaos.report import Finding, as_json, remarks, svg, table
+from chaos.report import Finding, as_json, markdown, remarks, svg, table
 
 
 def run(setups: tuple[Setup, ...], trials: int, width: int, progress: Progress) -> list[Finding]:
@@ -71,7 +71,7 @@ def main() -> int:
         "--output",
         type=Path,
         default=Path(".dapr-runners/chaos"),
-        help="where matrix.json and matrix.svg go (%(default)s)",
+        help="where matrix.json, matrix.md and matrix.svg go (%(default)s)",
     )
     options = parser.parse_args()
     chosen = tuple(
@@ -90,8 +90,11 @@ def main() -> int:
         console.print(remark, highlight=False, markup=False)
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / "matrix.json").write_text(json.dumps(as_json(findings), indent=1) + "\n")
+    (options.output / "matrix.md").write_text(markdown(findings))
     (options.output / "matrix.svg").write_text(svg(findings))
-    console.print(f"Written: {options.output / 'matrix.json'}, matrix.svg", highlight=False)
+    console.print(
+        f"Written: {options.output / 'matrix.json'}, matrix.md, matrix.svg", highlight=False
+    )
     return int(any(one.result == "bad" for one in findings))
 
 

@@ -66,6 +66,20 @@ def table(findings: list[Finding]) -> Table:
     return shown
 
 
+def markdown(findings: list[Finding]) -> str:
+    """The table for a page: keys that make no difference share a row."""
+    lines = ["| | idempotency key | " + " | ".join(_KILLED[kill] for kill in KILLS) + " |"]
+    lines.append("|---" * (len(KILLS) + 2) + "|")
+    for title, rows in _groups(findings):
+        named = title
+        for texts, alike in groupby(rows, lambda row: [one.text for one in row]):
+            found = [_KEYS[row[0].cell.key] for row in alike]
+            keys = "any" if len(found) == len(_KEYS) else ", or ".join(found)
+            lines.append(f"| {named} | {keys} | {' | '.join(texts)} |")
+            named = ""
+    return "\n".join(lines) + "\n"
+
+
 def remarks(findings: list[Finding]) -> list[str]:
     """Sentences on what was not as promised, or published, and on programs that failed."""
     found: list[str] = []

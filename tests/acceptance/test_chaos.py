@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from http.client import RemoteDisconnected
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import Any
 
 import pytest
 from chaos import matrix
-from chaos.cells import SETUPS, Cell
+from chaos.cells import SETUPS, Cell, cells
 from chaos.lane import Outcome
 from chaos.payments import Account, PaymentsProcess
-from chaos.report import Finding
+from chaos.report import Finding, markdown
 
 ROOT = Path(__file__).parents[2]
 SHORT = ("langgraph", "llamaindex", "durable-langgraph")
@@ -55,6 +56,14 @@ def test_a_charge_whose_response_is_lost_was_made(account: Account) -> None:
     assert len(account.charges()) == 1
 
 
+def test_a_charge_is_made_after_the_delay(account: Account) -> None:
+    account.configure(delay=0.2)
+    began = time.monotonic()
+    account.charge("a", 100)
+    assert time.monotonic() - began >= 0.2
+    assert len(account.charges()) == 1
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], Any]:
     """Cells of a short matrix, by setup, key and kill."""
@@ -69,8 +78,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str]
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert (output / "matrix.svg").read_text().startswith("<svg")
-    cells = json.loads((output / "matrix.json").read_text())["cells"]
-    return {(one["setup"], one["key"], one["killed"]): one for one in cells}
+    told = json.loads((output / "matrix.json").read_text())["cells"]
+    return {(one["setup"], one["key"], one["killed"]): one for one in told}
 
 
 def _charges(cell: Any) -> int:
@@ -90,8 +99,8 @@ def test_plain_frameworks_charge_twice_without_a_saved_key(
 def test_our_runner_charges_once_with_the_key_it_keeps_or_with_reconcile(
     found: dict[Any, Any],
 ) -> None:
-    cells = [one for one in found.values() if one["ours"]]
-    kept = [one for one in cells if one["key"] == "saved" or one["setup"].endswith("reconciled")]
+    ours = [one for one in found.values() if one["ours"]]
+    kept = [one for one in ours if one["key"] == "saved" or one["setup"].endswith("reconciled")]
     assert len(kept) == 15
     assert [_charges(one) for one in kept] == [1] * 15
     assert {one["trials"][0]["ending"] for one in kept} == {"done"}
@@ -132,3 +141,11 @@ def test_a_broken_promise_is_told_by_the_exit_status(
     is_expected = outcome == Outcome(1, "done")
     told = "1 was promised" in (text := capsys.readouterr().out) or "1 was published" in text
     assert told is not is_expected
+
+
+def test_the_readme_shows_what_the_matrix_expects() -> None:
+    findings = [
+        Finding(cell, [Outcome(cell.expected.charges, cell.expected.ending)])
+        for cell in cells(SETUPS)
+    ]
+    assert markdown(findings) in (ROOT / "README.md").read_text("utf-8")

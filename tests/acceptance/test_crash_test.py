@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from dapr_runners.testing import CrashTest, KillPoint, NoRunError, Program, ProgramFailedError
+from dapr_runners.testing import (
+    FAULTS,
+    CrashTest,
+    KillPoint,
+    NoRunError,
+    Program,
+    ProgramFailedError,
+)
 from dapr_runners.testing._observed import observe
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +83,16 @@ def test_a_program_that_does_not_come_back_is_a_problem() -> None:
     crash = CrashTest(_program("keeps_count.py", "fails")).kill_at(KillPoint("second", "recorded"))
     assert not crash.has_finished
     assert "what was there before is gone" in crash.output
+
+
+@pytest.mark.slow
+def test_a_long_step_is_killed_in_its_middle_too() -> None:
+    test = CrashTest(_program("keeps_count.py", "slow"))
+    (point,) = [one for one in test.points() if one.phase == "halfway"]
+    assert point.step == "second"
+    crash = test.kill_at(point)
+    assert crash.was_reached
+    assert crash.again == ("second",)
 
 
 def test_results_that_differ_by_themselves_are_not_compared() -> None:
@@ -202,3 +219,36 @@ def test_effects_that_happen_twice_are_seen(
 
 def _sorted(value: object) -> object:
     return tuple(sorted(value)) if isinstance(value, tuple) else value
+
+
+_REGULAR = ("store-refuses",)
+"""The fault that `make test` has; `make chaos` has all."""
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(name, marks=() if name in _REGULAR else pytest.mark.slow) for name in FAULTS],
+)
+def test_a_charge_gets_over_a_fault(fault: str, tmp_path: Path) -> None:
+    file = tmp_path / "charges"
+    program = Program(
+        [sys.executable, str(PROGRAMS / "charges.py"), str(file), "ask"],
+        before=f"rm -f {shlex.quote(str(file))}",
+        timeout=100,
+    )
+    crash = CrashTest(program).disturb_at(KillPoint("@charge", "done"), fault)
+    assert crash.was_reached
+    assert crash.problems == []
+    if fault == "worker-frozen":  # its lease ran out: who took over cannot know of the charge
+        assert crash.unknown == ("charge",)
+    else:
+        assert crash.has_finished and crash.is_equal
+    assert file.read_text() == "charge\n"
+
+
+def test_a_fault_at_a_point_that_is_not_reached_is_a_problem() -> None:
+    crash = CrashTest(_program("keeps_count.py")).disturb_at(
+        KillPoint("none", "done"), "store-slow"
+    )
+    assert not crash.was_reached
+    assert crash.problems == ["the program did not get there this time"]

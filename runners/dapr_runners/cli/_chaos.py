@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import track
 
 from dapr_runners.errors import DaprRunnersError
+from dapr_runners.testing import FAULTS
 
 if TYPE_CHECKING:
     from dapr_runners.testing import Crash
@@ -26,6 +27,14 @@ def chaos(
     only: Annotated[
         list[str] | None,
         typer.Option("--only", help="Only points of this step; again for more."),
+    ] = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fault",
+            help="Instead of killing the program, do this while a step is done and not recorded;"
+            f" again for more, or `all`. One of {', '.join(FAULTS)}.",
+        ),
     ] = None,
     parallel: Annotated[int, typer.Option("--parallel", "-n", help="Crashes at once.", min=1)] = 2,
     timeout: Annotated[
@@ -54,12 +63,19 @@ def chaos(
     from dapr_runners.testing import CrashTest, Program
     from dapr_runners.testing._report import summary, table
 
+    faults = list(FAULTS) if fault == ["all"] else (fault or [])
+    if unknown := sorted(set(faults) - set(FAULTS)):
+        raise typer.BadParameter(f"no fault is named {unknown[0]!r}", param_hint="--fault")
     console = Console(width=None if sys.stdout.isatty() else _NARROW, highlight=False)
     program = Program(command, before=before, timeout=timeout, resources_path=resources_path)
     test = CrashTest(program)
     try:
         points = [one for one in test.points() if only is None or one.step in only]
-        crashes = list(_shown(test.crashes(points, parallel), len(points)))
+        if faults:
+            points = [one for one in points if one.phase == "done"]
+            crashes = list(_shown(test.faults(points, faults, parallel), len(points) * len(faults)))
+        else:
+            crashes = list(_shown(test.crashes(points, parallel), len(points)))
     except DaprRunnersError as error:
         Console(stderr=True).print(f"[red]{escape(str(error))}[/red]", soft_wrap=True)
         raise typer.Exit(2) from error

@@ -1,5 +1,5 @@
-"""Who asks a sidecar that is away asks again for a while: sidecars restart, and a connection to one
-that did is found broken by the first to use it."""
+"""Who asks a sidecar that is away, or whose store is, asks again for a while: they restart, and a
+connection to one that did is found broken by the first to use it."""
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -9,7 +9,7 @@ import grpc
 
 from dapr_runners.engine._faults import sidecar_fault
 from dapr_runners.engine._io import IO, Inbox, Spawned
-from dapr_runners.state import SidecarUnreachableError, StoredValue
+from dapr_runners.state import SidecarUnreachableError, StateStoreError, StoredValue
 
 T = TypeVar("T")
 
@@ -19,10 +19,14 @@ ASKING = 3.0
 """Seconds that a single question waits: long enough for a connection to be made anew, and short
 enough to say soon that nobody is there."""
 
+_STORE_IS_AWAY = ("INTERNAL", "UNKNOWN", "DEADLINE_EXCEEDED")
+"""Statuses that a sidecar answers with while its store does not answer it."""
+
 
 class PatientIO:
-    """Another :class:`IO`, asked again for ``seconds`` while the sidecar at ``address`` is away.
-    Raises :class:`SidecarUnreachableError` when it stays away.
+    """Another :class:`IO`, asked again for ``seconds`` while the sidecar at ``address`` is away, or
+    its store. Raises :class:`SidecarUnreachableError`, or :class:`StateStoreError`, when it stays
+    away.
 
     A write whose answer got lost is written again: ``create`` and ``replace`` may then say that
     somebody else was first.
@@ -88,7 +92,7 @@ class PatientIO:
         while True:
             try:
                 return await ask()
-            except (SidecarUnreachableError, grpc.RpcError) as error:
+            except (SidecarUnreachableError, StateStoreError, grpc.RpcError) as error:
                 if not _is_away(error):
                     raise
                 if time.monotonic() > give_up_at:
@@ -96,8 +100,8 @@ class PatientIO:
                 await self._io.sleep(pause)
                 pause = min(pause * 1.5, 0.5)
 
-    def _gone(self, error: Exception) -> SidecarUnreachableError:
-        if isinstance(error, SidecarUnreachableError):
+    def _gone(self, error: Exception) -> Exception:
+        if isinstance(error, (SidecarUnreachableError, StateStoreError)):
             return error
         call: Any = error
         return SidecarUnreachableError(address=self._address, detail=call.details() or "")
@@ -106,5 +110,7 @@ class PatientIO:
 def _is_away(error: Exception) -> bool:
     if isinstance(error, SidecarUnreachableError):
         return True
+    if isinstance(error, StateStoreError):
+        return error.status in _STORE_IS_AWAY
     call: Any = error
     return call.code() is grpc.StatusCode.UNAVAILABLE

@@ -6,7 +6,7 @@ file::
     {"log": path,                                    # what is told, a JSON object a line
      "at": [step, phase, n] | None,                  # the n-th time (from 1) that this is reached
      "do": "kill" | "hold", "delay": seconds,        # die then, or wait until ``go`` is there
-     "go": path}
+     "go": path}                                     # (with "jump" in it, the clock jumps)
 
 A point is a step, or an effect as ``@name``, and one of these phases, in order::
 
@@ -34,6 +34,7 @@ from dapr_runners.engine import Chunk, Record, Runner, Work, record_key
 from dapr_runners.testing._plan import PLAN
 
 _MODEL = "(model)"
+_JUMP_SECONDS = 3600
 _OURS = {"__start__": "(start)", "__commit__": "(commit)", "advance": "(advance)"}
 """Steps that call no code of the user's, or such code between steps: it may run again."""
 
@@ -83,6 +84,8 @@ class Agent:
         go = Path(self._plan["go"])
         while not go.exists():
             time.sleep(0.01)
+        if go.read_text() == "jump":
+            _jump()
 
     # -- what is wrapped
 
@@ -204,6 +207,7 @@ class Agent:
             runner: Any, io: Any, run: str, *args: Any, **kwargs: Any
         ) -> AsyncIterator[Any]:
             last: Chunk | None = None
+            self.tell(run=run, follows=True)
             try:
                 async for event in follow(runner, io, run, *args, **kwargs):
                     if isinstance(event, Chunk):
@@ -232,6 +236,13 @@ class Agent:
 
 def _plain(value: Any) -> str:
     return _VOLATILE.sub("...", f"{type(value).__name__}: {value!r}")
+
+
+def _jump() -> None:
+    """Set the clock of this process ahead, as far as Python's ``time`` tells it."""
+    real, real_ns = time.time, time.time_ns
+    time.time = lambda: real() + _JUMP_SECONDS
+    time.time_ns = lambda: real_ns() + _JUMP_SECONDS * 10**9
 
 
 def _die(delay: float = 0.0) -> None:

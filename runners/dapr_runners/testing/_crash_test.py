@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from dapr_runners.testing._faults import disturbed
 from dapr_runners.testing._lives import Life, Program, new_case
 from dapr_runners.testing._observed import Observed, observe
 from dapr_runners.testing.errors import NoRunError, ProgramFailedError
@@ -30,7 +31,7 @@ class KillPoint:
 
 @dataclass(frozen=True)
 class Crash:
-    """What came of a crash at ``point``.
+    """What came of a crash, or of another ``fault``, at ``point``.
 
     ``was_reached``: it was killed there. ``has_finished``: started again, it ended with exit code
     0. ``is_equal``: its runs had the undisturbed results; None where two undisturbed ones differ.
@@ -50,6 +51,10 @@ class Crash:
     more_runs: int = 0
     unknown: tuple[str, ...] = ()
     output: str = field(default="", repr=False)
+    fault: str = "killed"
+
+    def __str__(self) -> str:
+        return f"{self.fault} when {self.point}"
 
     @property
     def problems(self) -> list[str]:
@@ -58,7 +63,8 @@ class Crash:
             return ["the program did not get there this time"]
         found: list[str] = []
         if not self.has_finished and not self.unknown:
-            found.append("the program, started again, failed")
+            again = ", started again," if self.fault == "killed" else ""
+            found.append(f"the program{again} failed")
         if self.is_equal is False:
             found.append("the result is another one")
         if self.doubled:
@@ -92,15 +98,36 @@ class CrashTest:
         """Run the program, kill it at ``point``, and start it again."""
         base = self._undisturbed()
         phase = "begins" if point.phase == "halfway" else point.phase
+        at = (point.step, phase, point.n)
         with new_case(self.program) as case:
-            life = case.live((point.step, phase, point.n), delay=point.delay)
-            seen = observe(case.told())
-            was_reached = (point.step, phase, point.n) in seen.points and life.code != 0
+            life = case.live(at, delay=point.delay)
+            was_reached = at in observe(case.told()).points and life.code != 0
             if was_reached:
                 life = case.live()
             seen = observe(case.told())
         if point.phase == "begins":  # it was killed before it did anything
             seen.again[point.step] -= 1
+        return self._crash(point, was_reached, life, seen, base)
+
+    def disturb_at(self, point: KillPoint, fault: str) -> Crash:
+        """Run the program with a fault, one of :data:`FAULTS`, at ``point``. It is not killed, and
+        has to end by itself."""
+        base = self._undisturbed()
+        with new_case(self.program) as case:
+            lives = disturbed(case, fault, (point.step, point.phase, point.n))
+            seen = observe(case.told())
+        worst = max(lives or [Life(None, "", 0.0)], key=lambda life: life.code != 0)
+        return self._crash(point, lives is not None, worst, seen, base, fault)
+
+    def _crash(
+        self,
+        point: KillPoint,
+        was_reached: bool,
+        life: Life,
+        seen: Observed,
+        base: Observed,
+        fault: str = "killed",
+    ) -> Crash:
         is_equal: bool | None = seen.results == base.results
         if not is_equal and (seen.runs > base.runs or seen.unknown or self._varies()):
             is_equal = None
@@ -115,7 +142,21 @@ class CrashTest:
             more_runs=seen.runs - base.runs,
             unknown=tuple(sorted(seen.unknown)),
             output=life.output,
+            fault=fault,
         )
+
+    def faults(
+        self, points: Sequence[KillPoint], names: Sequence[str], parallel: int = 1
+    ) -> Iterator[Crash]:
+        """Each of the faults at each of ``points``, ``parallel`` at once, in order."""
+        todo = [(point, name) for name in names for point in points]
+        if not todo:
+            return
+        with ThreadPoolExecutor(parallel) as pool:
+            try:
+                yield from pool.map(self.disturb_at, *zip(*todo, strict=True))
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
 
     def crashes(self, points: Sequence[KillPoint], parallel: int = 1) -> Iterator[Crash]:
         """A crash at each of ``points``, ``parallel`` at once, in order."""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,71 +49,105 @@ class Life:
     seconds: float
 
 
-class Case:
-    """A sidecar with an empty database, and lives of the program beside it."""
+class Running:
+    """A process of a program; :meth:`end` waits for it."""
 
-    def __init__(self, program: Program, directory: Path, sidecar: EmbeddedSidecar) -> None:
-        self.program = program
-        self.directory = directory
-        self.sidecar = sidecar
-
-    def live(
-        self,
-        at: tuple[str, str, int] | None = None,
-        do: str = "kill",
-        delay: float = 0.0,
-        meanwhile: Callable[["subprocess.Popen[bytes]"], None] = lambda _: None,
-    ) -> Life:
-        """Start the program and wait for its end. ``at``, ``do`` and ``delay`` are its agent's;
-        ``meanwhile`` is called once it runs, with the process."""
-        plan = self.directory / "plan.json"
-        what = {"log": str(self._log), "at": at, "do": do, "delay": delay, "go": str(self.go)}
-        plan.write_text(json.dumps(what))
-        environment = {name: value for name, value in os.environ.items() if name not in _PASSED_ON}
-        environment |= {**self.sidecar.env(), PLAN: str(plan)}
-        began = time.monotonic()
-        with (self.directory / "output.txt").open("w+b") as output:
-            process = subprocess.Popen(
-                self.program.command,
-                cwd=self.program.cwd,
+    def __init__(self, program: Program, environment: dict[str, str], output: Path) -> None:
+        self._timeout = program.timeout
+        self._output = output
+        self._began = time.monotonic()
+        with output.open("wb") as file:
+            self._process = subprocess.Popen(
+                program.command,
+                cwd=program.cwd,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=output,
+                stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            try:
-                meanwhile(process)
-                code = process.wait(self.program.timeout)
-            except subprocess.TimeoutExpired:
-                code = None
-            finally:
-                _end(process)
-            output.seek(0)
-            text = output.read().decode(errors="replace")[-_OUTPUT_KEPT:]
-        return Life(code, text, time.monotonic() - began)
 
     @property
-    def go(self) -> Path:
-        """The file that a held agent waits for."""
-        return self.directory / "go"
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self._process.poll() is not None
 
-    @property
-    def _log(self) -> Path:
-        return self.directory / "log.jsonl"
+    def signal(self, number: signal.Signals) -> None:
+        """Send it to the process, and to what it has started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+    def wait(self) -> int | None:
+        """Its exit code; None when it takes too long."""
+        try:
+            return self._process.wait(self._timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def end(self) -> Life:
+        """Wait for its end, or end it when it takes too long. What it has started is ended, too:
+        another life must not find another worker there."""
+        try:
+            code = self.wait()
+        finally:
+            self.signal(signal.SIGKILL)
+            self._process.wait()
+        text = self._output.read_bytes().decode(errors="replace")[-_OUTPUT_KEPT:]
+        return Life(code, text, time.monotonic() - self._began)
+
+
+class Case:
+    """A sidecar with an empty database, and lives of the program beside it. ``grpc_port`` is where
+    the program is to find it."""
+
+    def __init__(self, program: Program, directory: Path, sidecar: EmbeddedSidecar) -> None:
+        self.program = program
+        self.sidecar = sidecar
+        self.grpc_port = sidecar.grpc_port
+        self._directory = directory
+        self._log, self._go = directory / "log.jsonl", directory / "go"
+        self._count = 0
+
+    def start(
+        self, at: tuple[str, str, int] | None = None, do: str = "kill", delay: float = 0.0
+    ) -> Running:
+        """Start the program. ``at``, ``do`` and ``delay`` are its agent's."""
+        self._count += 1
+        plan = self._directory / f"plan-{self._count}.json"
+        what = {"log": str(self._log), "at": at, "do": do, "delay": delay, "go": str(self._go)}
+        plan.write_text(json.dumps(what))
+        environment = {name: value for name, value in os.environ.items() if name not in _PASSED_ON}
+        environment |= self.sidecar.env()
+        environment |= {"DAPR_GRPC_PORT": str(self.grpc_port), PLAN: str(plan)}
+        return Running(self.program, environment, self._directory / f"output-{self._count}.txt")
+
+    def live(
+        self, at: tuple[str, str, int] | None = None, do: str = "kill", delay: float = 0.0
+    ) -> Life:
+        """:meth:`start`, and wait for the end."""
+        return self.start(at, do, delay).end()
+
+    def wait_until_told(self, running: Running, what: str, times: int = 1) -> bool:
+        """Whether agents told of ``what`` so often; False when the process ended before."""
+        end = time.monotonic() + self.program.timeout
+        while not running.is_over and time.monotonic() < end:
+            if sum(what in one for one in self.told()) >= times:
+                return True
+            time.sleep(0.02)
+        return False
+
+    def release(self, how: str = "") -> None:
+        """Let an agent go on that holds its program."""
+        beside = self._go.with_suffix(".new")
+        beside.write_text(how)
+        beside.replace(self._go)
 
     def told(self) -> list[dict[str, Any]]:
         """What the agents of all lives have told."""
         if not self._log.exists():
             return []
-        return [json.loads(line) for line in self._log.read_text().splitlines()]
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End it and what it has started: another life must not find another worker there."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+        whole = self._log.read_text().rpartition("\n")[0]  # the last line may be on its way
+        return [json.loads(line) for line in whole.splitlines()]
 
 
 @contextmanager

@@ -97,7 +97,7 @@ class CrashItem(pytest.Item):
             return super().repr_failure(excinfo, style)
         crash = excinfo.value.crash
         problems = "\n".join(f"* {problem}" for problem in crash.problems)
-        return f"Killed when {crash.point}:\n{problems}\n\nIts last output:\n{crash.output}"
+        return f"The program was {crash}:\n{problems}\n\nIts last output:\n{crash.output}"
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """The heading of a failure."""

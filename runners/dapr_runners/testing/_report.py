@@ -10,12 +10,12 @@ from dapr_runners.testing._crash_test import Crash
 
 def table(title: str, crashes: Sequence[Crash]) -> Table:
     """A row a kill point."""
-    shown = Table("killed when", "ended", "result", "ran again, was in flight", "problems")
+    shown = Table("", "ended", "result", "ran again, was in flight", "problems")
     shown.title = escape(title)
     for crash in crashes:
         style = "red" if crash.problems else ""
         shown.add_row(
-            escape(str(crash.point)),
+            escape(str(crash)),
             _ended(crash),
             _RESULTS[crash.is_equal] if crash.has_finished and crash.was_reached else "",
             escape(", ".join(crash.again)),

@@ -1,6 +1,7 @@
 """A program whose result depends on what its process has seen: a crash changes it."""
 
 import sys
+import time
 from typing import TypedDict
 
 from langgraph.graph import END, START, StateGraph
@@ -22,6 +23,8 @@ def first(state: State) -> State:
 
 def second(state: State) -> State:
     seen.append("second")
+    if "slow" in sys.argv:
+        time.sleep(0.3)
     return {"seen": len(seen)}
 
 
