@@ -218,6 +218,7 @@ class DeadLetters:
                 plain["runner"],
                 run,
                 plain["undo"],
+                plain.get("reset", []),
             )
         await self._letters.remove(io, run, at)
 

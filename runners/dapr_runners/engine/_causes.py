@@ -18,8 +18,9 @@ def has_failed(produced: Produced) -> bool:
 
 async def cause_of(work: Work, produced: Produced, codec: Codec, io: IO) -> Json | None:
     """The cause of a failure: ``kind`` ("poison", "retries"), ``step``, ``step_id``, ``attempts``,
-    and in ``undo`` the keys of the records that lead from it to here. None for a failure that
-    nothing was tried against."""
+    in ``undo`` the keys of the records that lead from it to here, and in ``reset`` those of steps
+    beside it, whose attempts were counted with its own. None for a failure that nothing was tried
+    against."""
     own = _attempts_before(work.key.partition("~")[0], work.attempt)
     told: Json = {
         "step": work.step_name,
@@ -32,8 +33,12 @@ async def cause_of(work: Work, produced: Produced, codec: Codec, io: IO) -> Json
     if work.op in ("fuse", "step") and (work.attempt > 1 or produced.gave_up):
         return {**told, "kind": "retries"}
     if work.op == "commit":
-        for cause in await _causes_in(work, codec, io):
-            return {**cause, "undo": [*cause["undo"], *own]}
+        causes = await _causes_in(work, codec, io)
+        if causes:
+            undo = [key for cause in causes for key in cause["undo"]]
+            reset = [key for cause in causes for key in cause.get("reset", ())]
+            reset += await _planned(work, codec, io)
+            return {**causes[0], "undo": [*undo, *own], "reset": reset}
     return None
 
 
@@ -48,6 +53,16 @@ async def _causes_in(work: Work, codec: Codec, io: IO) -> list[Json]:
     found = await io.get_many(keys)
     records = [Record.unpack(key, codec.decode(found[key], key)) for key in keys if key in found]
     return [one.outcome["cause"] for one in records if "cause" in one.outcome]
+
+
+async def _planned(work: Work, codec: Codec, io: IO) -> list[str]:
+    """Keys of the steps of the plan that an item commits."""
+    key = record_key(work.run, work.item["at"])
+    data = await io.get(key)
+    if data is None:
+        return []
+    steps = Record.unpack(key, codec.decode(data, key)).outcome["steps"]
+    return [f"{work.lane}{work.n}:{step['id']}" for step in steps]
 
 
 def _attempts_before(key: str, attempt: int) -> list[str]:

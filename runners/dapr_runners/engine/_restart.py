@@ -13,7 +13,7 @@ from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import attempts_key, end_key, record_key, spec_key
 from dapr_runners.engine._telling import OVER
 from dapr_runners.engine._turns import Turns, named, unpack_spec
-from dapr_runners.engine._work import AGAIN, Json
+from dapr_runners.engine._work import AGAIN, Json, Record
 from dapr_runners.engine.errors import RunNotEndedError, RunNotFoundError, RunSupersededError
 from dapr_runners.state import Codec
 
@@ -26,9 +26,10 @@ async def restart(
     runner: str,
     run: str,
     undo: list[str],
+    reset: list[str],
 ) -> None:
-    """Start ``run`` of ``runner`` again, without the records ``undo``. Done twice, it does no harm:
-    who does it may die in between."""
+    """Start ``run`` of ``runner`` again, without the records ``undo``, and counting the attempts at
+    ``reset`` anew. Done twice, it does no harm: who does it may die in between."""
     spec = await io.get(spec_key(run))
     if spec is None:
         raise RunNotFoundError(run_id=run)
@@ -42,14 +43,24 @@ async def restart(
         raise RunNotEndedError(run_id=run)
     base = _base_in(state.serialized_input)
     base[AGAIN] = base.get(AGAIN, 0) + 1
-    keys = [key for record in undo for key in (record_key(run, record), attempts_key(run, record))]
-    await io.delete_many([*keys, end_key(run)])
+    undo = [*undo, *await _failed_beside(io, codec, run, reset)]
+    records = [record_key(run, key) for key in undo]
+    counts = [attempts_key(run, key) for key in {*undo, *reset}]
+    await io.delete_many([*records, *counts, end_key(run)])
     if thread is not None:
         await turns.expected(io, thread, run)
     request: Json = {"base": base, "runner": runner}
     untyped: Any = client
     workflow = named(runner)
     await io.call(lambda: untyped.schedule_new_workflow(workflow, input=request, instance_id=run))
+
+
+async def _failed_beside(io: IO, codec: Codec, run: str, steps: list[str]) -> list[str]:
+    """Those of ``steps`` whose record tells that they have failed as well, of the same."""
+    stored = {record_key(run, step): step for step in steps}
+    found = await io.get_many(list(stored))
+    records = [Record.unpack(stored[at], codec.decode(data, at)) for at, data in found.items()]
+    return [record.key for record in records if "cause" in record.outcome]
 
 
 def _base_in(serialized: str) -> Json:
