@@ -8,7 +8,7 @@ from dapr_runners.effects._dead_letters import DeadLetter, DeadLetters
 from dapr_runners.effects._effect import effect
 from dapr_runners.effects._reconcile import NOT_DONE, STILL_UNKNOWN, Done, done
 from dapr_runners.effects._record import EffectRecord, EffectStatus
-from dapr_runners.effects._step import EffectHost
+from dapr_runners.effects._step import EffectHost, Effects
 from dapr_runners.effects.errors import (
     DeadLetterDecidedError,
     DeadLetterNotFoundError,
@@ -35,6 +35,7 @@ __all__ = [
     "EffectRecord",
     "EffectStatus",
     "EffectUnknownError",
+    "Effects",
     "IllegalTransitionError",
     "LeaseLostError",
     "NestedEffectError",

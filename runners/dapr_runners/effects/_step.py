@@ -23,12 +23,14 @@ _ASKED_SOON = 1.0
 @dataclass(frozen=True, slots=True)
 class EffectHost:
     """Where a runner's effects are recorded. ``version`` is that of its graph; ``place`` tells
-    where in a step its code is, if a framework runs parts of it again."""
+    where in a step its code is, if a framework runs parts of it again. ``records_answers``: those
+    of chat models in its steps are recorded as well."""
 
     store: StateStore
     codec: Codec
     version: str = ""
     place: Place = lambda: ("", 1)
+    records_answers: bool = False
 
     def io(self, kind: type[BlockingIO] | type[LoopIO]) -> IO:
         """The store, for threads or for event loops."""
@@ -148,6 +150,11 @@ class Effects:
         return Effects(self.host, self.run, key, self.name, self.tenant, self._order, self)
 
     # -- the effects' side
+
+    @property
+    def whole(self) -> str:
+        """Key of the step, where this is only a part of it."""
+        return self._chain.step
 
     def order_now(self) -> tuple[int, ...]:
         """Which attempt at its step an effect belongs to that begins now."""

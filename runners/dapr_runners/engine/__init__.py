@@ -3,7 +3,13 @@
 from dapr_runners.engine._attempts import is_dead, process_identity
 from dapr_runners.engine._bus import Bus, LiveChunk
 from dapr_runners.engine._dead_letters import FAILED, PARKED, Letters
-from dapr_runners.engine._effect_keys import begun_in, begun_key, effect_key
+from dapr_runners.engine._effect_keys import (
+    answer_key,
+    answers_in,
+    begun_in,
+    begun_key,
+    effect_key,
+)
 from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
 from dapr_runners.engine._halts import Abandons, Breaks, Halt, Parks
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, iterate_in_thread, run_in_thread
@@ -115,6 +121,8 @@ __all__ = [
     "Worker",
     "WorkerMissingError",
     "WorkflowEngineUnavailableError",
+    "answer_key",
+    "answers_in",
     "artifact_prefix",
     "begun_in",
     "begun_key",

@@ -37,11 +37,34 @@ async def begun_in(run: str, step: str, io: IO) -> AsyncIterator[tuple[int, dict
         start += _WINDOW
 
 
+def answer_key(run: str, step: str, number: int) -> str:
+    """State key of what a model has answered, as the ``number``-th (from 0) in a step."""
+    return record_key(run, f"answer/{step}/{number}")
+
+
+async def answers_in(run: str, step: str, io: IO) -> AsyncIterator[tuple[int, bytes]]:
+    """What models have answered in a step, by number."""
+    start = 0
+    while True:
+        keys = [answer_key(run, step, number) for number in range(start, start + _WINDOW)]
+        found = await io.get_many(keys)
+        for number, key in enumerate(keys, start):
+            if key in found:
+                yield number, found[key]
+        if not found:
+            return
+        start += _WINDOW
+
+
 async def effect_keys(io: IO, run: str, steps: Iterable[str]) -> AsyncIterator[str]:
-    """State keys of all effects of ``steps``."""
+    """State keys of all effects of ``steps``, and of what models have answered in them."""
     looked = {begun_key(run, s, number): s for s in steps for number in range(_FIRST_LOOK)}
-    found = await io.get_many(list(looked)) if looked else {}
-    for step in {looked[key] for key in found}:
+    asked = {answer_key(run, step, 0): step for step in looked.values()}
+    found = await io.get_many([*looked, *asked]) if looked else {}
+    for step in {asked[key] for key in found if key in asked}:
+        async for number, _ in answers_in(run, step, io):
+            yield answer_key(run, step, number)
+    for step in {looked[key] for key in found if key in looked}:
         async for number, plain in begun_in(run, step, io):
             yield begun_key(run, step, number)
             yield effect_key(run, plain["key"])

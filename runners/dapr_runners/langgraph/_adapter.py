@@ -21,6 +21,7 @@ from dapr_runners.engine import (
     digest,
     resolved_key,
 )
+from dapr_runners.langgraph._answers import record_answers
 from dapr_runners.langgraph._book import Book
 from dapr_runners.langgraph._chunks import Chunks
 from dapr_runners.langgraph._faults import StoreFault, is_exit
@@ -66,6 +67,7 @@ class GraphAdapter:
         artifact_limit: int,
         live_log: LiveLog,
         on_saver_error: Literal["raise", "retry"] = "raise",
+        records_answers: bool = True,
     ) -> None:
         self._graph = graph
         self._codec = codec
@@ -78,7 +80,7 @@ class GraphAdapter:
         self._outcomes = Outcomes(codec, live_log, retry_after)
         self._chunks = Chunks(codec, bus, live_log)
         version = digest(*activity_names(graph))
-        self._effects = EffectHost(store, codec, version, place)
+        self._effects = EffectHost(store, codec, version, place, records_answers)
 
     # -- the engine's side
 
@@ -296,6 +298,8 @@ class GraphAdapter:
         """The step whose node runs in an activity, if one does."""
         if work.op not in ("fuse", "step"):
             return None
+        if self._effects.records_answers:
+            record_answers()
         return self._effects.step(
             work.run,
             f"{work.lane}{work.n}:{work.item['task']}",

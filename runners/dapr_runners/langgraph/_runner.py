@@ -30,6 +30,7 @@ from dapr_runners.engine import (
 )
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._adapter import GraphAdapter
+from dapr_runners.langgraph._answers import leave_answers
 from dapr_runners.langgraph._events import is_asked, run_events
 from dapr_runners.langgraph._facade import durable_copy
 from dapr_runners.langgraph._retry import StepRetry
@@ -82,7 +83,8 @@ class DaprWorkflowGraphRunner(Runner):
     without the runner ("raise"), and the thread goes on from the last checkpoint that was saved; or
     what is recorded is sent again, with growing pauses, for some minutes ("retry").
     ``live_pubsub`` names a pub/sub component for tokens and custom events of steps that run in
-    other processes (default: in small batches through the state store).
+    other processes (default: in small batches through the state store). ``record_answers``: a node
+    that runs again because its worker was lost gets what chat models have answered it before.
 
     LangGraph's own methods (``invoke``, ``stream``, ``batch``, ``get_state``, ``update_state``, ...
     and their async twins) have LangGraph's arguments, results and exceptions. A thread is
@@ -115,6 +117,7 @@ class DaprWorkflowGraphRunner(Runner):
         allow_types: Iterable[Any] = (),
         artifact_limit: int = 65_536,
         live_pubsub: str | None = None,
+        record_answers: bool = True,
         worker: Worker | None = None,
     ) -> None:
         if not isinstance(graph, Pregel):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -153,6 +156,7 @@ class DaprWorkflowGraphRunner(Runner):
             artifact_limit=artifact_limit,
             live_log=live_log,
             on_saver_error=on_saver_error,
+            records_answers=record_answers,
         )
         super().__init__(
             name=name,
@@ -173,6 +177,10 @@ class DaprWorkflowGraphRunner(Runner):
 
     def _unknown_step(self, run: str, step: str) -> Exception:
         return GraphChangedError(run_id=run, runner=self.name, node=step)
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        leave_answers()
 
     # -- savers
 
