@@ -13,6 +13,12 @@ def own_key(run: str, step: str, effect: str, ordinal: int) -> str:
     return _hashed("step", run, step, effect, str(ordinal))
 
 
+def request_key(operation: str, where: str, number: int) -> str:
+    """The key of the ``number``-th request that the step or effect with the key ``operation`` sends
+    to ``where``."""
+    return _hashed("request", operation, where, str(number))
+
+
 def given_key(tenant: str, effect: str, key: str) -> str:
     """The idempotency key of an effect that its program names itself, in all runs of a tenant."""
     return _hashed("given", tenant, effect, key)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from dapr_runners._current_step import CurrentStep
 from dapr_runners.effects._keys import given_key, own_key
 from dapr_runners.effects._records import Marker
+from dapr_runners.effects._requests import Requests
 from dapr_runners.effects.errors import EffectMismatchError
 from dapr_runners.engine import IO, BlockingIO, Breaks, Halt, LoopIO, PatientIO, begun_in, begun_key
 from dapr_runners.state import Codec, StateStore
@@ -118,6 +119,7 @@ class Effects:
         self.name = name
         self.tenant = tenant
         self.halted: Halt | None = None
+        self.requests = Requests() if around is None else around.requests
         self._order = order
         self._around = around
         self._chain: _Chain = _Chain(run, step) if around is None else around._chain
@@ -142,6 +144,7 @@ class Effects:
         with self._chain.lock:
             self._passes += 1
             self._raised.clear()
+            self.requests.clear()
             for entry in self._mine():
                 entry.asked_by = None
 
