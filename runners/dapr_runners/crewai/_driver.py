@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from dapr_runners._current_step import CurrentStep, Program, running, running_program
 from dapr_runners.crewai._chunks import Chunks, listening
+from dapr_runners.crewai._order import Order
 from dapr_runners.crewai._outcomes import Known, Outcome
 from dapr_runners.crewai._requests import Request
 from dapr_runners.crewai._strands import Place, Strand, here, inside_step, strand_of
@@ -153,6 +154,7 @@ class Driver:
         self._claimed: set[str] = set()
         self._ahead: Counter[str] = Counter()
         self._unborn: dict[str, set[str]] = {}
+        self.order = Order()
         self._main = Strand(self, "main", None)
         self.learn(known)
 
@@ -238,6 +240,7 @@ class Driver:
                 old = self._known.get(one.key)
                 if old is None:
                     self._known[one.key] = one
+                    self.order.learn(one.key)
                     if one.outcome is None:
                         self._open.add(one.key)
                     if one.key not in self._claimed:

@@ -14,6 +14,7 @@ from dapr_runners.crewai import _private as crew
 from dapr_runners.crewai._driver import MISSING, Driver
 from dapr_runners.crewai._forks import joined_async, on_strand
 from dapr_runners.crewai._gate import muted
+from dapr_runners.crewai._order import ending_of
 from dapr_runners.crewai._outcomes import Outcome
 from dapr_runners.crewai._patching import replace
 from dapr_runners.crewai._strands import Place, current_place, here
@@ -107,19 +108,38 @@ def _execute(original: Any) -> Any:
         key = f"{body.path}!method.0"
         noted = place.driver.recall(key, body.path)
         if noted is MISSING:
-            return await original(self, name, _noting(self, method, body, key), *args, **kwargs)
-        _apply(self, noted)
-
-        async def recorded(*_: Any, **__: Any) -> Any:
-            return noted["result"]
-
-        token = muted.set(True)
-        try:
-            return await original(self, name, recorded, *args, **kwargs)
-        finally:
-            muted.reset(token)
+            done = await original(self, name, _noting(self, method, body, key), *args, **kwargs)
+        else:
+            done = await _passed_over(original, self, name, noted, body, args, kwargs)
+        await _in_turn(body, _root(self, place).path)
+        return done
 
     return call
+
+
+async def _passed_over(
+    original: Any, flow: Any, name: Any, noted: Any, body: Place, args: Any, kwargs: Any
+) -> Any:
+    """What ``original`` makes of a method that has ended before."""
+    body.driver.order.pass_by(f"{body.path}.")
+    _apply(flow, noted)
+
+    async def recorded(*_: Any, **__: Any) -> Any:
+        return noted["result"]
+
+    token = muted.set(True)
+    try:
+        return await original(flow, name, recorded, *args, **kwargs)
+    finally:
+        muted.reset(token)
+
+
+async def _in_turn(body: Place, flow: str) -> None:
+    """Let the method end when it did before. What follows from it is decided at once."""
+    driver, ending = body.driver, ending_of(body.path)
+    await driver.order.turn(flow, ending)
+    if driver.recall(ending, ending) is MISSING:
+        driver.record_note(ending, Outcome("value", driver.types.codec.encode(None)))
 
 
 def _noting(flow: Any, method: Any, body: Place, key: str) -> Any:

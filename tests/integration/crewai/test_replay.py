@@ -1,17 +1,18 @@
 """A program that is driven again over what is recorded: by another process, or another program."""
 
 import logging
+import threading
 from typing import Any
 
 import pytest
-from crew_helpers import Background, make_agent, make_crew, questions
+from crew_helpers import Background, make_agent, make_crew, questions, until
 from crewai import Crew, Flow
 from crewai.events import crewai_event_bus
 from crewai.events.types.llm_events import LLMCallCompletedEvent
 from crewai.events.types.task_events import TaskCompletedEvent, TaskStartedEvent
 from crewai.events.types.tool_usage_events import ToolUsageFinishedEvent
-from crewai.flow.flow import listen, start
-from scripted import ScriptedLLM, searching
+from crewai.flow.flow import listen, or_, start
+from scripted import ScriptedLLM, final, searching
 
 from dapr_runners.crewai import (
     DaprWorkflowCrewRunner,
@@ -141,3 +142,40 @@ def test_methods_of_a_flow_that_ended_are_not_run_again(make: Any) -> None:
     assert second.resume("s") == "done yes 1 True"
     assert _runs == ["first", "third"]
     assert len(_llm.requests) == 2
+
+
+def test_methods_of_a_flow_end_in_the_order_they_did(make: Any) -> None:
+    """The second of two starts was the first to end, and what waits for either went on with it."""
+    joined, ended = threading.Event(), threading.Event()
+
+    def late(said: str) -> str:
+        assert joined.wait(20)
+        return final("late")
+
+    class Race(Flow[dict[str, Any]]):
+        @start()
+        def late(self) -> str:
+            result = make_agent(late).kickoff("x").raw
+            ended.set()
+            return result
+
+        @start()
+        def early(self) -> str:
+            return make_agent(lambda said: final("early")).kickoff("x").raw
+
+        @listen(or_(late, early))
+        def join(self, first: str) -> str:
+            joined.set()
+            answers = [self.ask("go on?"), self.ask("and now?")]
+            return " ".join([first, *map(str, answers)])
+
+    first = make(DaprWorkflowFlowRunner, lambda inputs: Race(), name="race")
+    Background(first)
+    (asked,) = questions(first)
+    assert ended.wait(20)
+    first.answer("s", asked.key, "yes")
+    (asked,) = until(lambda: [each for each in first.pending("s") if each.prompt == "and now?"])
+    first.shutdown()
+    second = make(DaprWorkflowFlowRunner, lambda inputs: Race(), name="race")
+    second.answer("s", asked.key, "done")
+    assert second.resume("s") == "early yes done"
