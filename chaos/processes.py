@@ -14,6 +14,7 @@ from multiprocessing import forkserver
 from chaos.trial import Trial
 
 _LIFE_SECONDS = 60.0
+_DETAIL_KEPT = 200
 
 QUIET = {
     "CREWAI_DISABLE_TELEMETRY": "true",
@@ -95,7 +96,8 @@ def _serve(setup: str, trial: Trial) -> None:
     except BaseException as error:  # a panic of native code is no Exception
         traceback.print_exc()
         how = "unknown" if type(error).__name__ == "EffectUnknownError" else "failed"
-        ending = Ending(how, f"{type(error).__name__}: {error}".splitlines()[0])
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        ending = Ending(how, text[:_DETAIL_KEPT])
     (trial.directory / "ending.json").write_text(json.dumps(ending.__dict__))
     sys.stdout.flush()
     # Threads that a framework leaves behind must not hold the process.

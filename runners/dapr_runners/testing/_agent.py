@@ -30,7 +30,7 @@ from typing import Any
 
 from dapr_runners.effects import EffectUnknownError
 from dapr_runners.effects._execution import Execution
-from dapr_runners.engine import Chunk, Record, Runner, Work, record_key
+from dapr_runners.engine import Chunk, Halt, Record, Runner, Work, record_key
 from dapr_runners.testing._plan import PLAN
 
 _MODEL = "(model)"
@@ -191,10 +191,15 @@ class Agent:
                 reach(execution, "done")
 
         async def succeeded_and_tell(execution: Any, *args: Any) -> None:
+            counts = True
             try:
                 await succeeded(execution, *args)
+            except Halt:  # its lease was lost, and its result with it
+                counts = False
+                raise
             finally:
-                reach(execution, "recorded")
+                if counts:
+                    reach(execution, "recorded")
 
         execution_class.running, execution_class.succeeded = running_and_tell, succeeded_and_tell
 
