@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
+from dapr_runners.crewai._asks import Pending
 from dapr_runners.crewai._chunks import Chunks
-from dapr_runners.crewai._driver import Driver, Pending
+from dapr_runners.crewai._driver import Driver
 from dapr_runners.crewai._effects import EffectsAsSteps
 from dapr_runners.crewai._history import History
 from dapr_runners.crewai._human import WAITS

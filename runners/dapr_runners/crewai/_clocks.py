@@ -8,7 +8,8 @@ import time
 from typing import Any
 
 from dapr_runners.crewai import _private as crew
-from dapr_runners.crewai._driver import Ask, Budget, Overspent, budgets
+from dapr_runners.crewai._asks import Ask
+from dapr_runners.crewai._budgets import Budget, Overspent, budgets
 from dapr_runners.crewai._patching import replace
 from dapr_runners.crewai._strands import Place, current_place
 

@@ -13,10 +13,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dapr_runners._current_step import CurrentStep, Program, running, running_program
+from dapr_runners.crewai._asks import Ask, Ending, Pending, Unwound, is_wait
+from dapr_runners.crewai._budgets import budgets
 from dapr_runners.crewai._chunks import Chunks, listening
 from dapr_runners.crewai._order import Order
 from dapr_runners.crewai._outcomes import Known, Outcome
@@ -41,67 +42,11 @@ usage_of_step: contextvars.ContextVar[Counter[str] | None] = contextvars.Context
 )
 
 
-def is_wait(key: str) -> bool:
-    """Whether the step ``key`` is a question to a person."""
-    return key.partition("!")[2].startswith("human.")
-
-
 MISSING: Any = object()
 
 _FINAL = (EffectUnknownError, EffectDroppedError, NestedEffectError)
 """Errors of effects that end the run: an agent that is told of one would try again, by another
 call."""
-
-
-class Unwound(BaseException):
-    """The driver gives its program up. No Exception: CrewAI catches those everywhere."""
-
-
-class Ending(BaseException):
-    """``error`` ends the run, whatever CrewAI would make of it."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(error)
-        self.error = error
-
-
-@dataclass(eq=False, slots=True)
-class Pending:
-    """A step that the program waits for."""
-
-    key: str
-    kind: str
-    name: str
-    request: Request
-    asked: dict[str, Any]
-    execute: Callable[[], Any]
-    context: contextvars.Context
-    wakes: Callable[[], None]
-    hints: tuple[Any, ...] = ()
-    limit: float | None = None
-    """Seconds that it may take, if a time limit of CrewAI's counts."""
-    outcome: Outcome | None = None
-    executing: bool = False
-    ran_here: bool = False
-
-    def known(self) -> Known:
-        return Known(self.key, self.request.digest, self.request.news(), self.outcome)
-
-
-@dataclass(slots=True)
-class Ask:
-    """A step as the program asks for it. ``hints`` are classes or functions whose annotations name
-    the classes its value may have; ``asked`` is plain data about it for people."""
-
-    kind: str
-    name: str
-    head: Any
-    messages: list[Any]
-    execute: Callable[[], Any]
-    asked: dict[str, Any] = field(default_factory=dict[str, Any])
-    hints: tuple[Any, ...] = ()
-    on_delivery: Callable[[Outcome], None] | None = None
-    key: str | None = None
 
 
 class MakeStep(Protocol):
@@ -525,28 +470,3 @@ class Driver:
         except UnstorableValueError as error:
             kind, data = "fatal", self.types.codec.encode(error)
         return Outcome(kind, data, round(ended - began, 3) if began else 0.0, round(ended, 3))
-
-
-class Budget:
-    """Seconds that the steps of a piece of work may take, counted on what is recorded."""
-
-    def __init__(self, seconds: float) -> None:
-        self.left = seconds
-
-    def spend(self, seconds: float) -> None:
-        self.left -= seconds
-        if self.left < 0:
-            raise Overspent(self)
-
-
-class Overspent(BaseException):
-    """The steps under ``budget`` took too long. No Exception: CrewAI would retry."""
-
-    def __init__(self, budget: Budget) -> None:
-        super().__init__("the time is up")
-        self.budget = budget
-
-
-budgets: contextvars.ContextVar[tuple[Budget, ...]] = contextvars.ContextVar(
-    "dapr_runners_crewai_budgets", default=()
-)

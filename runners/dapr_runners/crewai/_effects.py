@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from dapr_runners.crewai._driver import Ask
+from dapr_runners.crewai._asks import Ask
 from dapr_runners.crewai._proxies import finished
 from dapr_runners.crewai._strands import current_place
 

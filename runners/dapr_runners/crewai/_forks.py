@@ -6,7 +6,8 @@ from concurrent.futures import Future
 from typing import Any
 
 from dapr_runners.crewai import _private as crew
-from dapr_runners.crewai._driver import Ending, Overspent, Unwound
+from dapr_runners.crewai._asks import Ending, Unwound
+from dapr_runners.crewai._budgets import Overspent
 from dapr_runners.crewai._patching import replace
 from dapr_runners.crewai._strands import Calls, Place, Strand, current_place, here
 

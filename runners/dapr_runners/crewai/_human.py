@@ -7,7 +7,7 @@ set with CrewAI's ``set_provider``) is asked as it is, in a step.
 from typing import Any
 
 from dapr_runners.crewai import _private as crew
-from dapr_runners.crewai._driver import Ask
+from dapr_runners.crewai._asks import Ask
 from dapr_runners.crewai._patching import replace
 from dapr_runners.crewai._strands import Place, current_place
 

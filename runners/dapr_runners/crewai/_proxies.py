@@ -11,7 +11,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 from dapr_runners.crewai import _private as crew
-from dapr_runners.crewai._driver import Ask, usage_of_step
+from dapr_runners.crewai._asks import Ask
+from dapr_runners.crewai._driver import usage_of_step
 from dapr_runners.crewai._outcomes import Outcome
 from dapr_runners.crewai._patching import replace
 from dapr_runners.crewai._strands import Place, current_place

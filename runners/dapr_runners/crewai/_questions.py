@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dapr_runners.crewai._driver import is_wait
+from dapr_runners.crewai._asks import is_wait
 from dapr_runners.crewai._outcomes import Known, Outcome
 from dapr_runners.crewai._sessions import SessionsRunner
 from dapr_runners.crewai._types import Types

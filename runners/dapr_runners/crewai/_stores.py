@@ -5,7 +5,7 @@ import inspect
 from typing import Any
 
 from dapr_runners.crewai import _private as crew
-from dapr_runners.crewai._driver import Ask
+from dapr_runners.crewai._asks import Ask
 from dapr_runners.crewai._patching import replace
 from dapr_runners.crewai._proxies import finished
 from dapr_runners.crewai._strands import current_place, inside_step

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from dapr_runners.crewai._driver import Driver, Pending
+from dapr_runners.crewai._asks import Pending
+from dapr_runners.crewai._driver import Driver
 from dapr_runners.engine import Work, record_key
 from harness import crew_program
 from harness.effects import Outside

@@ -12,7 +12,9 @@ from typing import Any
 
 from live_codec import LiveCodec, LiveTable
 
-from dapr_runners.crewai._driver import Driver, Pending
+from dapr_runners.crewai._asks import Pending
+from dapr_runners.crewai._chunks import Chunks
+from dapr_runners.crewai._driver import Driver
 from dapr_runners.crewai._human import WAITS
 from dapr_runners.crewai._outcomes import Outcome
 from dapr_runners.crewai._strands import here
@@ -34,6 +36,16 @@ class LiveTypes(Types):
     @codec.setter
     def codec(self, strict: Codec) -> None:
         self._codec = LiveCodec(strict, self._table)
+
+
+class Unheard(Chunks):
+    """Nobody listens to what a model says while it says it."""
+
+    def __init__(self) -> None:
+        self.data = []
+
+    def said(self, step: str, text: str) -> None:
+        pass
 
 
 class LocalDriver(Driver):
@@ -101,7 +113,7 @@ class Steps:
 
     def _outcome(self, driver: Driver, pending: Pending) -> Outcome:
         if pending.kind != WAITS:
-            return driver.run_pending(pending)
+            return driver.run_pending(pending, Unheard())
         # The person of the tests sits where CrewAI would ask.
         context = pending.context.copy()
         return driver.perform(lambda: context.run(builtins.input), "an answer", (), 0.0)
