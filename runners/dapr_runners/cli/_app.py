@@ -2,11 +2,13 @@
 
 import typer
 
+from dapr_runners.cli._cancel import cancel
 from dapr_runners.cli._chaos import chaos
 from dapr_runners.cli._dead_letter import dead_letter
 from dapr_runners.cli._doctor import doctor
+from dapr_runners.cli._list import list_runs
 from dapr_runners.cli._run import run
-from dapr_runners.cli._runs import runs
+from dapr_runners.cli._show import show
 
 app = typer.Typer(
     name="dapr-runners",
@@ -22,7 +24,9 @@ app.command("doctor")(doctor)
 app.command(
     "chaos", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
 )(chaos)
-app.command("runs")(runs)
+app.command("list")(list_runs)
+app.command("show")(show)
+app.command("cancel")(cancel)
 app.add_typer(dead_letter)
 
 

@@ -25,6 +25,7 @@ from dapr_runners.engine._keys import (
 )
 from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._metadata import sidecar_metadata
+from dapr_runners.engine._overview import Overview, RunSummary, StepSummary
 from dapr_runners.engine._parked_event import parked_event, until_parked
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._pubsub import PubSub
@@ -94,6 +95,7 @@ __all__ = [
     "LiveLog",
     "LoopIO",
     "MultitaskStrategy",
+    "Overview",
     "Parks",
     "PatientIO",
     "PoisonStepError",
@@ -109,9 +111,11 @@ __all__ = [
     "RunIdInUseError",
     "RunNotEndedError",
     "RunNotFoundError",
+    "RunSummary",
     "RunSupersededError",
     "Runner",
     "RunnerNotStartedError",
+    "StepSummary",
     "StepTimeoutError",
     "Telling",
     "Turns",

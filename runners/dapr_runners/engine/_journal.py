@@ -14,7 +14,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
@@ -38,7 +38,16 @@ from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._plans_made import PlansMade
 from dapr_runners.engine._poison import PoisonGuard
 from dapr_runners.engine._recent import Recent
-from dapr_runners.engine._work import AGAIN, Adapter, BreaksRun, Json, Produced, Record, Work
+from dapr_runners.engine._work import (
+    AGAIN,
+    Adapter,
+    BreaksRun,
+    Json,
+    Produced,
+    Record,
+    Work,
+    unpack_record,
+)
 from dapr_runners.engine.errors import StepTimeoutError
 from dapr_runners.state import (
     Codec,
@@ -300,6 +309,7 @@ class Journal:
             produced.outbox,
             self._identity,
             work.attempt - 1 + work.begun,
+            (time.time() - (time.monotonic() - began), time.time()),
         )
         planned_elsewhere = "at" in work.item and not self._made.is_from_here(work)
         if planned_elsewhere and (pause := self.company.pause) > 0:
@@ -397,10 +407,7 @@ class Journal:
 
     def decode(self, key: str, data: bytes, stored_under: str) -> Record:
         """The record in ``data``."""
-        plain = self._codec.decode(data, stored_under)
-        if not isinstance(plain, dict) or not {"o", "b", "c", "x", "p", "n"} <= plain.keys():
-            raise CorruptRecordError(key=stored_under, reason="it is not a record")
-        return Record.unpack(key, cast(Json, plain))
+        return unpack_record(self._codec, key, data, stored_under)
 
     async def _planner_of(self, work: Work, io: IO) -> str | None:
         """The process that planned the step."""

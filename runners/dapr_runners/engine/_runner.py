@@ -42,7 +42,7 @@ from dapr_runners.engine._turns import (
     said,
     unpack_spec,
 )
-from dapr_runners.engine._untold import PURGE, TERMINATE, Lookout
+from dapr_runners.engine._untold import PURGE, Lookout
 from dapr_runners.engine._work import ANY_NAME, Adapter, Json, Record
 from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
@@ -435,18 +435,9 @@ class Runner:
         run_in_thread(self._cancel(self._blocking(), run))
 
     async def _cancel(self, io: IO, run: str) -> None:
-        client = self._worker.client
-        state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
-        # One that waits for a worker has no workflow yet.
-        if state is None and await io.get(spec_key(run)) is None:
-            raise RunNotFoundError(run_id=run)
-        at = end_key(run)
-        if not await io.create(at, CANCELLED) and await io.get(at) != CANCELLED:
-            return
-        if not await self._telling.soon(io, run, lambda: client.terminate_workflow(run)):
-            await self._telling.untold.add(io, run, TERMINATE)
-        self._bus.publish(run, Cancelled())
-        self._adapter.forget(run)
+        if await self._telling.cancel(io, run):
+            self._bus.publish(run, Cancelled())
+            self._adapter.forget(run)
 
     async def _purge(self, io: IO, run: str) -> None:
         spec = await io.get(spec_key(run))

@@ -11,10 +11,10 @@ import grpc
 from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.engine._io import IO
-from dapr_runners.engine._keys import record_key, spec_key
+from dapr_runners.engine._keys import CANCELLED, end_key, record_key, spec_key
 from dapr_runners.engine._turns import Progress, Turns
 from dapr_runners.engine._untold import PURGE, TERMINATE, Untold
-from dapr_runners.engine.errors import WorkerMissingError
+from dapr_runners.engine.errors import RunNotFoundError, WorkerMissingError
 from dapr_runners.errors import DaprRunnersError
 
 logger = logging.getLogger("dapr_runners")
@@ -71,6 +71,20 @@ class Telling:
             is_done = True
         if is_done:
             await self.untold.remove(io, run, what)
+
+    async def cancel(self, io: IO, run: str) -> bool:
+        """Cancel ``run``; whether that counts, and it had not ended. Raises RunNotFoundError."""
+        client = self._client()
+        state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
+        # One that waits for a worker has no workflow yet.
+        if state is None and await io.get(spec_key(run)) is None:
+            raise RunNotFoundError(run_id=run)
+        at = end_key(run)
+        if not await io.create(at, CANCELLED) and await io.get(at) != CANCELLED:
+            return False
+        if not await self.soon(io, run, lambda: client.terminate_workflow(run)):
+            await self.untold.add(io, run, TERMINATE)
+        return True
 
     async def soon(self, io: IO, run: str, tell: Callable[[], None]) -> bool:
         """Whether ``tell``, which tells the workflow of ``run`` something, could. A sidecar that

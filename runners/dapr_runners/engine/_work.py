@@ -48,9 +48,10 @@ attempt.
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from dapr_runners.engine._io import IO
+from dapr_runners.state import Codec, CorruptRecordError
 
 Json: TypeAlias = dict[str, Any]
 
@@ -142,9 +143,13 @@ class Record:
     """Identity of the process that wrote it, and goes on with it if nothing happens."""
     attempt: int = 1
     """Which attempt at its step made it: lost with their workers and failed ones are counted."""
+    times: tuple[float, float] | None = None
+    """When that attempt began and when it ended: seconds since the epoch."""
 
     def pack(self) -> Json:
+        times = {} if self.times is None else {"t": list(self.times)}
         return {
+            **times,
             "o": self.outcome,
             "b": self.body,
             "c": self.chunks,
@@ -155,7 +160,17 @@ class Record:
 
     @classmethod
     def unpack(cls, key: str, data: Json) -> "Record":
-        return cls(key, data["o"], data["b"], data["c"], data["x"], data["p"], data["n"])
+        began, ended = data.get("t") or (None, None)
+        times = None if began is None or ended is None else (began, ended)
+        return cls(key, data["o"], data["b"], data["c"], data["x"], data["p"], data["n"], times)
+
+
+def unpack_record(codec: Codec, key: str, data: bytes, stored_under: str) -> Record:
+    """The record in ``data``."""
+    plain: Any = codec.decode(data, stored_under)
+    if not isinstance(plain, dict) or not {"o", "b", "c", "x", "p", "n"} <= plain.keys():
+        raise CorruptRecordError(key=stored_under, reason="it is not a record")
+    return Record.unpack(key, cast(Json, plain))
 
 
 class BreaksRun(Exception):

@@ -60,7 +60,7 @@ class InvalidRunIdError(DaprRunnersError, ValueError):
 @dataclass(eq=False)
 class RunNotFoundError(DaprRunnersError):
     """There is no run {run_id!r}: it never existed or was purged. Check the id with
-    `dapr-runners runs`."""
+    `dapr-runners list`."""
 
     run_id: str
 

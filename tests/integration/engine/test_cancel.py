@@ -99,7 +99,7 @@ def test_an_unknown_run(make_runner: MakeRunner, operation: str) -> None:
         getattr(runner, operation)("never-started")
     assert str(told.value) == (
         "There is no run 'never-started': it never existed or was purged. Check the id with "
-        "`dapr-runners runs`."
+        "`dapr-runners list`."
     )
 
 
