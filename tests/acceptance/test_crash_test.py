@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness.deadline import until
 
 from dapr_runners.testing import (
     FAULTS,
@@ -157,6 +158,29 @@ def test_the_command_prints_what_came_of_each_crash(tmp_path: Path) -> None:
         "recorded": ("yes", "equal"),
         "answered": ("yes", "equal"),
     }
+
+
+@pytest.mark.slow
+def test_a_command_that_is_interrupted_prints_what_it_has_found(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    before = f"echo >> {shlex.quote(str(begun))}"
+    command = subprocess.Popen(
+        [
+            *(BIN / "dapr-runners", "chaos", "-n", "1", "--before", before),
+            *("--", sys.executable, PROGRAMS / "keeps_count.py"),
+        ],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    # Undisturbed, the first crash, and the second, which comes to its end.
+    until(lambda: begun.exists() and len(begun.read_text()) == 3, 90)
+    command.terminate()
+    output, _ = command.communicate(timeout=90)
+    assert command.returncode == 130
+    assert "killed when (start) begins" in output
+    assert "Interrupted" in output
 
 
 def test_the_plugin_makes_a_test_of_each_point(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """``dapr-runners chaos``: a program is killed at every point of its runs."""
 
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -67,15 +68,25 @@ def chaos(
     if unknown := sorted(set(faults) - set(FAULTS)):
         raise typer.BadParameter(f"no fault is named {unknown[0]!r}", param_hint="--fault")
     console = Console(width=None if sys.stdout.isatty() else _NARROW, highlight=False)
+    # Not to leave programs behind: as Ctrl-C does, it lets the crashes under way come to their end.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     program = Program(command, before=before, timeout=timeout, resources_path=resources_path)
     test = CrashTest(program)
+    crashes: list[Crash] = []
+    is_whole = False
     try:
         points = [one for one in test.points() if only is None or one.step in only]
         if faults:
             points = [one for one in points if one.phase == "done"]
-            crashes = list(_shown(test.faults(points, faults, parallel), len(points) * len(faults)))
+            found = test.faults(points, faults, parallel)
+            total = len(points) * len(faults)
         else:
-            crashes = list(_shown(test.crashes(points, parallel), len(points)))
+            found, total = test.crashes(points, parallel), len(points)
+        for crash in _shown(found, total):
+            crashes.append(crash)
+        is_whole = True
+    except KeyboardInterrupt:
+        pass  # what is found until now is shown
     except DaprRunnersError as error:
         Console(stderr=True).print(f"[red]{escape(str(error))}[/red]", soft_wrap=True)
         raise typer.Exit(2) from error
@@ -85,6 +96,9 @@ def chaos(
             console.print(f"\nThe last output after the crash when {crash.point}:", style="bold")
             console.print(crash.output, markup=False)
     console.print(summary(crashes))
+    if not is_whole:
+        console.print("Interrupted: there are more points.")
+        raise typer.Exit(130)
     raise typer.Exit(int(any(crash.problems for crash in crashes)))
 
 

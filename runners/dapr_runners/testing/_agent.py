@@ -121,11 +121,11 @@ class Agent:
         if run_pending.__module__ == __name__:
             return
 
-        def run_and_tell(driver: Any, pending: Any, *args: Any) -> Any:
+        def run_and_tell(driver: Any, pending: Any, *args: Any, **rest: Any) -> Any:
             if pending.kind != "llm":  # it has an activity of its own
-                return run_pending(driver, pending, *args)
+                return run_pending(driver, pending, *args, **rest)
             self.reach(driver.run, _MODEL, "begins", pending.key)
-            outcome = run_pending(driver, pending, *args)
+            outcome = run_pending(driver, pending, *args, **rest)
             self.reach(driver.run, _MODEL, "done", pending.key)
             return outcome
 
