@@ -26,7 +26,13 @@ def _reviewed(said: str) -> str:
 _MANY = 40
 
 
-def test_a_task_is_reviewed_until_its_reviewer_is_content(make: Any) -> None:
+def test_a_task_is_reviewed_until_its_reviewer_is_content(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = iter(["make it better", ""])
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.input", lambda *_: next(typed))
+        plain = make_crew(make_agent(_reviewed), human_input=True).kickoff()
     llm = ScriptedLLM(_reviewed)
     runner = make(
         DaprWorkflowCrewRunner, lambda inputs: make_crew(make_agent(llm=llm), human_input=True)
@@ -38,7 +44,7 @@ def test_a_task_is_reviewed_until_its_reviewer_is_content(make: Any) -> None:
     runner.answer("s", first.key, "make it better")
     second = until(lambda: [q for q in questions(runner) if q.key != first.key])[0]
     runner.answer("s", second.key, "")
-    assert running.result().raw == "better"
+    assert running.result().raw == plain.raw  # 1.14 takes the answer from before the review
     assert len(llm.requests) == 2
     assert runner.pending("s") == []
 

@@ -3,6 +3,7 @@
 import functools
 from typing import Any
 
+import crewai
 from crewai.hooks import (
     register_after_llm_call_hook,
     register_after_tool_call_hook,
@@ -48,7 +49,9 @@ def hook_everything() -> None:
         return f"{context.tool_result}!"
 
     register_before_llm_call_hook(before_llm)
-    register_after_llm_call_hook(after_llm)
+    # 1.14 makes a text of every answer once there is such a hook, of tool calls too.
+    if not crewai.__version__.startswith("1.14."):
+        register_after_llm_call_hook(after_llm)
     register_before_tool_call_hook(before_tool)
     register_after_tool_call_hook(after_tool)
 
