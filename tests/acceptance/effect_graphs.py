@@ -193,3 +193,13 @@ def alone(outside: Outside, is_async: bool) -> Any:
     graph.add_edge("first", "fragile")
     graph.add_edge("fragile", "after")
     return graph.compile()
+
+
+def short_lease(outside: Outside, is_async: bool) -> Any:
+    """The outside tells by key what has happened; a lease lasts for a second."""
+    return graph_of(outside, is_async, {"reconcile": Payments(outside).find, "lease": 1.0})
+
+
+def short_lease_undecided(outside: Outside, is_async: bool) -> Any:
+    """Nobody tells what has happened; a lease lasts for a second."""
+    return graph_of(outside, is_async, {"lease": 1.0})

@@ -333,7 +333,7 @@ class Execution:
             effect=self._declared.name,
             lease=self._declared.lease,
         )
-        raise Abandons(error)
+        raise Abandons(error, is_stale=True)
 
 
 async def _steadily(

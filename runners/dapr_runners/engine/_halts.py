@@ -28,8 +28,9 @@ class Breaks(Halt):
 
 class Abandons(Halt):
     """This attempt at the step is over with ``error``, which is none of the step's own: it is tried
-    again."""
+    again. With ``is_stale`` another attempt has taken its place: this one writes nothing more."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: Exception, *, is_stale: bool = False) -> None:
         super().__init__(error)
         self.error = error
+        self.is_stale = is_stale

@@ -277,7 +277,9 @@ class Journal:
             await self._guard.came_back(work, io)
             return await self._parked(work, parks.about, io)
         except Abandons as abandons:
-            await self._guard.came_back(work, io)
+            logger.warning("%s of run %s is left: %s", work.step_name, work.run, abandons.error)
+            if not abandons.is_stale:
+                await self._guard.came_back(work, io)
             raise abandons.error from None
         except Breaks as breaks:
             await self._guard.came_back(work, io)
