@@ -32,6 +32,7 @@ kill-matrix: venv
 # Crashes of others' frameworks and of our runners, and the charges that come of them.
 chaos: venv
 	$(BIN)/python -m chaos.matrix
+	DAPR_RUNNERS_EXAMPLES=10000 $(BIN)/python -m pytest tests/integration/effects/test_record_model.py
 	$(BIN)/python -m pytest -m "" tests/acceptance/test_crash_test.py
 
 # The other SDK the README names: two wheels, and its 4 MiB limit on messages lifted by us.

@@ -9,7 +9,7 @@ from harness.deadline import until
 
 from dapr_runners.effects import DeadLetters, EffectStatus, EffectUnknownError
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(120)
 _MODES = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 _INPUT = {"log": []}
 _RESULT = ["prepared", "receipt for order 7", "finalized"]
@@ -49,11 +49,8 @@ def _complaint(log: str) -> str:
     return log if "was taken over while" in log else ""
 
 
-@_MODES
-def test_a_frozen_worker_does_not_undo_that_its_run_is_parked(
-    is_async: bool, cluster: Cluster
-) -> None:
-    cluster.use("effect_graphs:short_lease_undecided", is_async)
+def test_a_frozen_worker_does_not_undo_that_its_run_is_parked(cluster: Cluster) -> None:
+    cluster.use("effect_graphs:short_lease_undecided")
     cluster.effects.arm("charged", "hold")
     caller = cluster.caller()
     caller.send("call", "thread", _INPUT)
