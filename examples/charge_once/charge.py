@@ -1,7 +1,7 @@
 """A node that charges a card once, whenever its program is killed.
 
-The ledger, a file, stands for the payment service. With ``--die`` the program kills itself after the
-charge and before it is recorded; started again, it finds the charge in the ledger and goes on.
+The ledger, a file, stands for the payment service. With ``--die`` the program kills itself after
+the charge and before it is recorded; started again, it finds the charge in the ledger and goes on.
 """
 
 import json
