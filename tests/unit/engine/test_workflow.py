@@ -170,3 +170,58 @@ def test_other_failures_end_the_run_after_eight_retries() -> None:
         drive.fire()
     with pytest.raises(RuntimeError, match="KeyError"):
         drive.fail("__start__", "KeyError")
+
+
+class Parking(Drive):
+    """A run whose steps may park."""
+
+    def __init__(self) -> None:
+        self.events: dict[str, sdk.CompletableTask[Any]] = {}
+        self.next_input: Json | None = None
+        super().__init__()
+
+    def wait_for_external_event(self, name: str) -> Any:
+        self.events[name] = sdk.CompletableTask()
+        return self.events[name]
+
+    def continue_as_new(self, next_input: Json, *, save_events: bool) -> None:
+        assert save_events
+        self.next_input = next_input
+
+    def decide(self, name: str) -> None:
+        """Somebody has decided what a step waits with."""
+        self._happens(lambda: self.events[name].complete(name))
+
+
+def _park(step: str) -> Json:
+    about = {"at": f"parked/{step}", "step": step, "effect": "charge", "idempotency_key": "k"}
+    return {"k": "park", "about": about}
+
+
+def test_a_parked_step_is_given_out_again_when_somebody_has_decided() -> None:
+    drive = Parking()
+    drive.answer("__start__", plan(0, "a"))
+    drive.answer("a", _park("a"))
+    assert drive.names() == ["__start__", "a"]
+    assert '"effect": "charge"' in drive.status[-1]
+    drive.decide("parked/a")
+    assert drive.status[-1] == ""
+    again = drive.started[-1]
+    assert (again["name"], again["parked"]) == ("a", "parked/a")
+    drive.answer("a", END)
+    assert drive.output == END
+
+
+def test_a_run_goes_on_beside_a_parked_step_and_carries_it_over() -> None:
+    drive = Parking()
+    drive.answer("__start__", plan(0, "a", "b", window=1))
+    drive.answer("a", _park("a"))
+    # As many attempts at the other as a history may have activities.
+    for attempt in range(2, 40):
+        if drive.next_input is not None:
+            break
+        drive.answer("b", {"k": "retry", "id": "b", "after": 1, "attempt": attempt})
+        drive.fire()
+    assert drive.next_input is not None
+    ((item, about),) = drive.next_input["parked"]
+    assert (item["task"], about["at"]) == ("a", "parked/a")
