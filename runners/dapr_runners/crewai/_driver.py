@@ -215,7 +215,7 @@ class Driver:
                 self._unborn.setdefault(around, set()).add(path)
                 path = around
 
-    def recall(self, key: str, inside: str) -> Any:
+    def recall(self, key: str, inside: str, hints: tuple[Any, ...] = ()) -> Any:
         """The value noted under ``key``, or :data:`MISSING`. With it, all steps whose keys begin
         with ``inside`` are taken as asked for: they led to it."""
         known = self._claim_known(key)
@@ -228,7 +228,7 @@ class Driver:
                     self._count_ahead(other, -1)
             for children in self._unborn.values():
                 children.difference_update([c for c in children if c.startswith(inside)])
-        return self._value(known.outcome, key, ())
+        return self._value(known.outcome, key, hints)
 
     def record_note(self, key: str, outcome: Outcome) -> None:
         """Record ``outcome`` under ``key`` with the next plan."""

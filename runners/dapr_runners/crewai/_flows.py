@@ -106,7 +106,7 @@ def _execute(original: Any) -> Any:
             return await original(self, name, method, *args, **kwargs)
         body = place.inner("body")
         key = f"{body.path}!method.0"
-        noted = place.driver.recall(key, body.path)
+        noted = place.driver.recall(key, body.path, (type(self.state),))
         if noted is MISSING:
             done = await original(self, name, _noting(self, method, body, key), *args, **kwargs)
         else:
@@ -214,7 +214,7 @@ class _Changes:
         if before is None or after is None:
             return
         noted: dict[str, Any] = {"result": result}
-        codec = self._driver.types.codec
+        codec = self._driver.types.codec_with(type(self._flow.state))
         for part, values in after.items():
             new = {k: v for k, v in values.items() if before[part].get(k) != v}
             noted[part] = {k: codec.decode(v, k) for k, v in new.items()}

@@ -11,7 +11,8 @@ from crewai.events import crewai_event_bus
 from crewai.events.types.llm_events import LLMCallCompletedEvent
 from crewai.events.types.task_events import TaskCompletedEvent, TaskStartedEvent
 from crewai.events.types.tool_usage_events import ToolUsageFinishedEvent
-from crewai.flow.flow import listen, or_, start
+from crewai.flow.flow import FlowState, listen, or_, start
+from pydantic import BaseModel
 from scripted import ScriptedLLM, final, searching
 
 from dapr_runners.crewai import (
@@ -179,3 +180,35 @@ def test_methods_of_a_flow_end_in_the_order_they_did(make: Any) -> None:
     second = make(DaprWorkflowFlowRunner, lambda inputs: Race(), name="race")
     second.answer("s", asked.key, "done")
     assert second.resume("s") == "early yes done"
+
+
+def test_the_state_of_an_inner_flow_has_classes_of_its_own(make: Any) -> None:
+    class Message(BaseModel):
+        text: str
+
+    class State(FlowState):
+        latest: Message | None = None
+
+    class Inner(Flow[State]):
+        @start()
+        def write(self) -> None:
+            self.state.latest = Message(text="hello")
+
+        @listen(write)
+        def read(self) -> str:
+            assert isinstance(self.state.latest, Message)
+            return self.state.latest.text
+
+    class Outer(Flow[dict[str, Any]]):
+        @start()
+        def run(self) -> str:
+            inner = Inner()
+            return f"{inner.kickoff()} {self.ask('go on?')}"
+
+    first = make(DaprWorkflowFlowRunner, lambda inputs: Outer(), name="inner")
+    Background(first)
+    (asked,) = questions(first)
+    first.shutdown()
+    second = make(DaprWorkflowFlowRunner, lambda inputs: Outer(), name="inner")
+    second.answer("s", asked.key, "yes")
+    assert second.resume("s") == "hello yes"
