@@ -8,7 +8,7 @@ again takes it from there. A method that is in the middle is run again up to the
 import functools
 import inspect
 import threading
-from typing import Any
+from typing import Any, cast
 
 from dapr_runners.crewai import _private as crew
 from dapr_runners.crewai._driver import MISSING, Driver
@@ -106,7 +106,8 @@ def _execute(original: Any) -> Any:
             return await original(self, name, method, *args, **kwargs)
         body = place.inner("body")
         key = f"{body.path}!method.0"
-        noted = place.driver.recall(key, body.path, (type(self.state),))
+        hints = (cast(Any, type(self.state)),)
+        noted = place.driver.recall(key, body.path, hints)
         if noted is MISSING:
             done = await original(self, name, _noting(self, method, body, key), *args, **kwargs)
         else:
