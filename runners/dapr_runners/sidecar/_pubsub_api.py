@@ -15,6 +15,8 @@ from dapr_runners.sidecar._grpc import Context, Methods, abort, stream, unary
 from dapr_runners.sidecar._protos import Empty, api_v1, appcallback_v1
 
 _RETRY_SECONDS = 0.2
+_OVERRIDES = ("cloudevent.id", "cloudevent.source", "cloudevent.type")
+"""Metadata that sets attributes of the event."""
 
 
 @dataclass(slots=True, eq=False)
@@ -111,6 +113,10 @@ class PubSubApi:
             event.data_content_type = str(given.get("datacontenttype", "application/json"))
             data = given.get("data", "")
             event.data = data.encode() if isinstance(data, str) else json.dumps(data).encode()
+            return event
+        for name, value in request.metadata.items():  # daprd ignores the case of names
+            if value and name.lower() in _OVERRIDES:
+                setattr(event, name.lower().removeprefix("cloudevent."), value)
         return event
 
     async def _check(self, pubsub: str, topic: str, context: Context) -> None:

@@ -66,6 +66,17 @@ def test_a_dropped_message_goes_to_the_dead_letters(dapr: DaprClient) -> None:
         subscription.close()
 
 
+def test_metadata_sets_attributes_of_the_event(dapr: DaprClient) -> None:
+    subscription = dapr.subscribe("pubsub", "orders")
+    given = {"cloudevent.id": "7", "CloudEvent.Type": "order", "cloudevent.source": "shop"}
+    dapr.publish_event("pubsub", "orders", "x", publish_metadata=given)
+    message = subscription.next_message()
+    assert message is not None
+    assert (message.id(), message.type(), message.source()) == ("7", "order", "shop")
+    subscription.respond_success(message)
+    subscription.close()
+
+
 def test_an_unknown_pubsub_is_refused(dapr: DaprClient) -> None:
     with pytest.raises(grpc.RpcError) as refusal:
         dapr.publish_event("nowhere", "orders", "x")
