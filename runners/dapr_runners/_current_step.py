@@ -34,6 +34,26 @@ class StepEffects(Protocol):
         ...
 
 
+class StepMessages(Protocol):
+    """The messages of a step, as kept by ``dapr_runners.effects``."""
+
+    def inside(self, name: str, around: Any) -> "StepMessages":
+        """Those of a part of the step that is recorded for itself, and called by ``around``."""
+        ...
+
+    def new_pass(self) -> None:
+        """The code of the step begins, for the first time or again."""
+        ...
+
+    def complete(self) -> None:
+        """The code of the step has returned."""
+        ...
+
+    def note(self, message: dict[str, Any]) -> str:
+        """Note a message; its id."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class CurrentStep:
     """A step: ``run_id`` of its run, ``key`` inside the run, ``attempt`` from 1, and the
@@ -44,6 +64,7 @@ class CurrentStep:
     attempt: int
     tenant_id: str = ""
     _effects: StepEffects | None = field(default=None, repr=False, compare=False)
+    _messages: StepMessages | None = field(default=None, repr=False, compare=False)
 
     @property
     def idempotency_key(self) -> str:
@@ -61,7 +82,10 @@ class CurrentStep:
         """A part of this step that is recorded for itself."""
         whole = f"{self.key}/{key}"
         effects = None if self._effects is None else self._effects.inside(whole)
-        return CurrentStep(self.run_id, whole, self.attempt, self.tenant_id, effects)
+        messages = self._messages
+        if messages is not None:
+            messages = messages.inside(key, messages_of(running_step.get()))
+        return CurrentStep(self.run_id, whole, self.attempt, self.tenant_id, effects, messages)
 
 
 class Program(Protocol):
@@ -96,6 +120,11 @@ def running(step: CurrentStep | None) -> Generator[None]:
 def effects_of(step: CurrentStep | None) -> StepEffects | None:
     """The effects of ``step``."""
     return None if step is None else step._effects  # pyright: ignore[reportPrivateUsage]
+
+
+def messages_of(step: CurrentStep | None) -> StepMessages | None:
+    """The messages of ``step``."""
+    return None if step is None else step._messages  # pyright: ignore[reportPrivateUsage]
 
 
 def current_step() -> CurrentStep | None:

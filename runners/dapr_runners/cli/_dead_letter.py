@@ -23,8 +23,8 @@ _console = Console(highlight=False, soft_wrap=True)
 dead_letter = typer.Typer(
     name="dead-letter",
     no_args_is_help=True,
-    help="Effects of which nobody knows whether they have happened, and runs that have failed of a"
-    " step that used up its attempts.",
+    help="Effects of which nobody knows whether they have happened, runs that have failed of a step"
+    " that used up its attempts, and messages that were refused.",
 )
 Letter = Annotated[str, typer.Argument(help="The letter's id, as `list` shows it.")]
 Who = Annotated[str | None, typer.Option("--who", help="Who decides. Default: the user's name.")]

@@ -216,6 +216,9 @@ class CrewAdapter:
             driver.learn([*settled, *known])
             produced = self._drive(work, driver, known, chunks, await self._resolved(work, io))
             if produced is not None:
+                produced.messages = [
+                    m for one in known if one.outcome for m in one.outcome.messages
+                ]
                 return _with(produced, chunks)
             # It was given up meanwhile, to make room: another takes its place.
             self._drop_if(work.run, driver)
@@ -390,7 +393,7 @@ class CrewAdapter:
         if outcome.kind != "value":
             settled["raised"] = "error"
         body: Json = {"known": Known(key, outcome=outcome).pack()}
-        return _with(Produced(settled, body, held=driver), chunks)
+        return _with(Produced(settled, body, held=driver, messages=outcome.messages), chunks)
 
     def _pause(
         self, driver: Driver, work: Work, pending: Pending, outcome: Outcome

@@ -13,9 +13,15 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from dapr_runners._current_step import CurrentStep, Program, running, running_program
+from dapr_runners._current_step import (
+    CurrentStep,
+    Program,
+    messages_of,
+    running,
+    running_program,
+)
 from dapr_runners.crewai._asks import Ask, Ending, Pending, Unwound, is_wait
 from dapr_runners.crewai._budgets import budgets
 from dapr_runners.crewai._chunks import Chunks, listening
@@ -29,6 +35,7 @@ from dapr_runners.effects import (
     EffectDroppedError,
     EffectUnknownError,
     NestedEffectError,
+    Notes,
 )
 from dapr_runners.state import UnstorableValueError
 
@@ -452,6 +459,9 @@ class Driver:
             lambda: context.run(execute), f"what {pending.name} returned", pending.hints, began
         )
         outcome.usage = {name: count for name, count in usage.items() if count} or None
+        if outcome.kind == "value" and (notes := messages_of(step)) is not None:
+            notes.complete()
+            outcome.messages = cast(Notes, notes).made({})
         pending.ran_here = True
         return outcome
 

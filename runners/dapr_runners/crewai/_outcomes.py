@@ -1,6 +1,6 @@
 """What came of a step, as recorded, and what is known of the steps of a run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Json = dict[str, Any]
@@ -16,6 +16,8 @@ class Outcome:
     took: float = 0.0
     ended: float = 0.0
     usage: dict[str, int] | None = None
+    messages: list[Json] = field(default_factory=list[Json])
+    """To be recorded with it, for others: they are no part of what its program is told."""
 
     def pack(self) -> Json:
         packed: Json = {self.kind: self.data, "took": self.took, "ended": self.ended}

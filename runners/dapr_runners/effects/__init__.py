@@ -6,6 +6,8 @@ The same for nodes of LangGraph, tools of CrewAI, and anything that a step of a 
 from dapr_runners.effects._current import CurrentEffect, current_effect
 from dapr_runners.effects._dead_letters import DeadLetter, DeadLetters
 from dapr_runners.effects._effect import effect
+from dapr_runners.effects._notes import Notes
+from dapr_runners.effects._outbox import publish, webhook
 from dapr_runners.effects._reconcile import NOT_DONE, STILL_UNKNOWN, Done, done
 from dapr_runners.effects._record import EffectRecord, EffectStatus
 from dapr_runners.effects._step import EffectHost, Effects
@@ -17,6 +19,8 @@ from dapr_runners.effects.errors import (
     EffectUnknownError,
     IllegalTransitionError,
     LeaseLostError,
+    MessageNotNotedError,
+    MessageRefusedError,
     NestedEffectError,
 )
 
@@ -38,8 +42,13 @@ __all__ = [
     "Effects",
     "IllegalTransitionError",
     "LeaseLostError",
+    "MessageNotNotedError",
+    "MessageRefusedError",
     "NestedEffectError",
+    "Notes",
     "current_effect",
     "done",
     "effect",
+    "publish",
+    "webhook",
 ]

@@ -11,13 +11,16 @@ from dapr_runners.effects.errors import (
     DeadLetterDecidedError,
     DeadLetterNotFoundError,
     EffectDroppedError,
+    MessageRefusedError,
 )
 from dapr_runners.engine import (
     IO,
     PARKED,
     BlockingIO,
+    Delivery,
     Json,
     Letters,
+    NotTaken,
     PatientIO,
     Telling,
     Turns,
@@ -27,6 +30,7 @@ from dapr_runners.engine import (
     resolved_key,
     restart,
     run_in_thread,
+    unpacked,
 )
 from dapr_runners.state import AllowList, Codec, StateStore
 
@@ -38,8 +42,9 @@ class DeadLetter:
     """What waits for a decision.
 
     ``kind``: ``"effect"`` (nobody knows whether it has happened; its run is parked), ``"poison"``
-    (the step has taken its workers down) or ``"retries"`` (the step has failed in all its
-    attempts); of the last two, the run has failed. ``step`` is the step's name, ``step_id`` its key
+    (the step has taken its workers down), ``"retries"`` (the step has failed in all its attempts;
+    of these two, the run has failed) or ``"message"`` (a message of the step was refused by
+    ``destination``; its run has gone on). ``step`` is the step's name, ``step_id`` its key
     in the run. ``time`` is in seconds since the epoch. ``effect``, ``idempotency_key`` and
     ``record`` are set for an effect.
     """
@@ -56,6 +61,8 @@ class DeadLetter:
     effect: str | None = None
     idempotency_key: str | None = None
     tenant_id: str = ""
+    message_id: str | None = None
+    destination: str | None = None
     record: EffectRecord | None = field(default=None, repr=False)
 
 
@@ -88,6 +95,7 @@ class DeadLetters:
         self._runner = runner
         self._letters = Letters()
         self._records = EffectRecords(self._io, self._codec)
+        self._delivery = Delivery(store)
 
     # -- reading
 
@@ -104,7 +112,8 @@ class DeadLetters:
 
     def retry(self, letter: str, *, who: str, why: str) -> None:
         """It has not happened: carry the effect out again, with the same idempotency key. Of a run
-        that has failed: start it again with the step that it failed of."""
+        that has failed: start it again with the step that it failed of. Send a message now, under
+        its id; raises :class:`MessageRefusedError` when it is not taken."""
         run_in_thread(self._decide(letter, _decision("retry", who, why)))
 
     def resolve(self, letter: str, value: Any, *, who: str, why: str) -> None:
@@ -151,8 +160,28 @@ class DeadLetters:
         at = letter.partition("/")[2]
         if plain["kind"] == "effect":
             await self._decide_effect(letter, at, plain, decision, value)
+        elif plain["kind"] == "message":
+            await self._decide_message(letter, at, plain, decision)
         else:
             await self._decide_run(at, plain, decision, value)
+
+    # -- messages
+
+    async def _decide_message(self, letter: str, at: str, plain: Json, decision: Json) -> None:
+        io, run = self._io, plain["run_id"]
+        if decision["what"] == "resolve":
+            raise ValueError("a message gives no value: it can be retried or dropped")
+        await self._letters.change(io, run, at, decision=decision)
+        if decision["what"] == "retry":
+            message = unpacked(plain["message"])
+            try:
+                await io.call(lambda: self._delivery.deliver(message))
+            except NotTaken as refused:
+                to, reason = plain["destination"], refused.reason
+                tried = plain["attempts"] + 1
+                await self._letters.change(io, run, at, attempts=tried, error=f"{to}: {reason}")
+                raise MessageRefusedError(letter=letter, to=to, reason=reason) from refused
+        await self._letters.remove(io, run, at)
 
     # -- effects
 

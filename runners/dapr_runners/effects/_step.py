@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from dapr_runners._current_step import CurrentStep
 from dapr_runners.effects._keys import given_key, own_key
+from dapr_runners.effects._notes import Notes
 from dapr_runners.effects._records import Marker
 from dapr_runners.effects._requests import Requests
 from dapr_runners.effects.errors import EffectMismatchError
@@ -50,7 +51,7 @@ class EffectHost:
         """The step ``key``, which people know by its ``name``. ``order`` grows with each attempt
         that follows a failed one."""
         effects = Effects(self, run, key, name, tenant, order)
-        return CurrentStep(run, key, attempt, tenant, effects)
+        return CurrentStep(run, key, attempt, tenant, effects, Notes(run, key, self.place))
 
 
 @dataclass(slots=True)

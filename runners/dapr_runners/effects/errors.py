@@ -13,6 +13,8 @@ __all__ = [
     "EffectUnknownError",
     "IllegalTransitionError",
     "LeaseLostError",
+    "MessageNotNotedError",
+    "MessageRefusedError",
     "NestedEffectError",
 ]
 
@@ -64,6 +66,26 @@ class NestedEffectError(DaprRunnersError):
 
     effect: str
     inside: str
+
+
+@dataclass(eq=False)
+class MessageNotNotedError(DaprRunnersError):
+    """The message to {to} was not noted, because {reason}: nobody would send it. Call publish()
+    and webhook() in a node or a tool of a run, in its thread or in one with a copy of its context,
+    and not inside an @effect."""
+
+    to: str
+    reason: str
+
+
+@dataclass(eq=False)
+class MessageRefusedError(DaprRunnersError):
+    """The message of the dead letter {letter!r} was not taken by {to}: {reason}. The letter is
+    still there: retry it when the receiver takes it, or drop it."""
+
+    letter: str
+    to: str
+    reason: str
 
 
 @dataclass(eq=False)

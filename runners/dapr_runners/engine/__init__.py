@@ -2,7 +2,8 @@
 
 from dapr_runners.engine._attempts import is_dead, process_identity
 from dapr_runners.engine._bus import Bus, LiveChunk
-from dapr_runners.engine._dead_letters import FAILED, PARKED, Letters
+from dapr_runners.engine._dead_letters import FAILED, PARKED, UNSENT, Letters
+from dapr_runners.engine._delivery import Delivery, NotTaken
 from dapr_runners.engine._effect_keys import (
     answer_key,
     answers_in,
@@ -25,6 +26,7 @@ from dapr_runners.engine._keys import (
 )
 from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._metadata import sidecar_metadata
+from dapr_runners.engine._outbox import unpacked
 from dapr_runners.engine._overview import Overview, RunSummary, StepSummary
 from dapr_runners.engine._parked_event import parked_event, until_parked
 from dapr_runners.engine._patience import PatientIO
@@ -52,6 +54,7 @@ from dapr_runners.engine.errors import (
     DuplicateRunnerError,
     EffectUnknownError,
     InvalidRunIdError,
+    MessageUndeliveredError,
     PoisonStepError,
     RunActiveError,
     RunCancelledError,
@@ -74,6 +77,7 @@ __all__ = [
     "FAILED",
     "IO",
     "PARKED",
+    "UNSENT",
     "Abandons",
     "ActorStoreMissingError",
     "Adapter",
@@ -83,6 +87,7 @@ __all__ = [
     "Bus",
     "Chunk",
     "Claim",
+    "Delivery",
     "DuplicateRunnerError",
     "EffectUnknownError",
     "Halt",
@@ -94,7 +99,9 @@ __all__ = [
     "LiveChunk",
     "LiveLog",
     "LoopIO",
+    "MessageUndeliveredError",
     "MultitaskStrategy",
+    "NotTaken",
     "Overview",
     "Parks",
     "PatientIO",
@@ -149,6 +156,7 @@ __all__ = [
     "sidecar_metadata",
     "spec_key",
     "unpack_spec",
+    "unpacked",
     "until_parked",
     "without_sdk_log",
 ]

@@ -8,9 +8,9 @@ from dapr_runners.engine._keys import dead_letters_key, record_key
 from dapr_runners.engine._listed import Listed
 from dapr_runners.engine._work import Json
 
-PARKED, FAILED = "parked/", "failed/"
+PARKED, FAILED, UNSENT = "parked/", "failed/", "unsent/"
 """How the names of letters begin: of runs that wait (the event that lets them go on has the same
-name), and of runs that have failed."""
+name), of runs that have failed, and of messages that their receiver refused."""
 
 
 class Letters:

@@ -21,6 +21,7 @@ from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._causes import cause_of, has_failed, step_id
 from dapr_runners.engine._company import Company
 from dapr_runners.engine._dead_letters import FAILED, PARKED, Letters
+from dapr_runners.engine._delivery import Delivery
 from dapr_runners.engine._halts import Abandons, Breaks, Parks
 from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
@@ -34,6 +35,7 @@ from dapr_runners.engine._keys import (
     spec_key,
 )
 from dapr_runners.engine._live_log import live_key
+from dapr_runners.engine._outbox import Outbox
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._plans_made import PlansMade
 from dapr_runners.engine._poison import PoisonGuard
@@ -98,10 +100,12 @@ class Journal:
         mark_begun: Callable[[str], None],
         company: Company,
         runner: str,
+        delivery: Delivery,
     ) -> None:
         self.company = company
         self._runner = runner
         self._letters = Letters()
+        self._outbox = Outbox(runner, delivery, self._letters)
         self._adapter = adapter
         self._codec = codec
         self._bus = bus
@@ -185,7 +189,7 @@ class Journal:
         elif not (hot and await self.company.is_alone(io)):
             record = await self._find(work, io)
         if record is not None:
-            await io.run(lambda: self._adapter.recorded(work, record, None, io.inner))
+            await io.run(lambda: self._adopt(work, record, None, io.inner))
         elif "step" in work.item and (after := await self._remaining(work, io)) > 0:
             return {"k": "wait", "after": after}
         elif not hot and "prev" in work.item:
@@ -293,7 +297,7 @@ class Journal:
             self._guard.left(work)
         if produced.outcome["k"] == "none":
             return produced.outcome
-        unnoticed = _UNNOTICED if produced.outbox else UNNOTICED_ALONE
+        unnoticed = _UNNOTICED if produced.outbox or produced.messages else UNNOTICED_ALONE
         if time.monotonic() - began > unnoticed and await self._is_off(work.run, io):
             # Its checkpoints must not come after those of the next turn of its thread.
             self._adapter.forget(work.run)
@@ -312,6 +316,7 @@ class Journal:
             self._identity,
             work.attempt - 1 + work.begun,
             (time.time() - (time.monotonic() - began), time.time()),
+            produced.messages,
         )
         planned_elsewhere = "at" in work.item and not self._made.is_from_here(work)
         if planned_elsewhere and (pause := self.company.pause) > 0:
@@ -346,8 +351,12 @@ class Journal:
 
     def _may_tell_early(self, work: Work, record: Record) -> bool:
         one_by_one = self._limits.steps == 1 and self._limits.seconds is None
+        # With messages, the workflow is to hear from this step itself what holds it up.
         return (
-            one_by_one and work.op == "fuse" and _next_fused(work.item, record.outcome) is not None
+            one_by_one
+            and work.op == "fuse"
+            and not record.messages
+            and _next_fused(work.item, record.outcome) is not None
         )
 
     async def _settle(self, work: Work, record: Record, produced: Produced, io: IO) -> Json:
@@ -355,13 +364,21 @@ class Journal:
         if not ours:
             record = await self._must_find(work, io)
         settled, made = record, produced if ours else None
-        if ours and not record.outbox:
+        if ours and not record.outbox and not record.messages:
             await self._adapter.recorded(work, settled, made, io.inner)
         else:
-            await io.run(lambda: self._adapter.recorded(work, settled, made, io.inner))
+            await io.run(lambda: self._adopt(work, settled, made, io.inner))
         if AGAIN in work.item and "task" in work.item:
             await io.delete_many([resolved_key(work.run, step_id(work))])
         return await self._recorded(work, record, io)
+
+    async def _adopt(self, work: Work, record: Record, made: Produced | None, io: IO) -> None:
+        """``record`` is durable: let the adapter know, and send what was recorded to be sent."""
+        try:
+            await self._adapter.recorded(work, record, made, io)
+        finally:  # even if its run is over: the step has happened
+            if record.messages:
+                await self._outbox.send(work, record, io, is_new=made is not None)
 
     async def _settle_later(self, work: Work, record: Record, produced: Produced, io: IO) -> None:
         try:

@@ -75,6 +75,11 @@ def attempts_key(run: str, key: str) -> str:
     return f"dr/run/{run}/attempts/{key}"
 
 
+def sent_key(run: str, key: str) -> str:
+    """State key that says how many messages of the record ``key`` are sent."""
+    return f"dr/run/{run}/sent/{key}"
+
+
 def resolved_key(run: str, step: str) -> str:
     """State key of what somebody has said that a step gives, which had failed."""
     return f"dr/run/{run}/resolved/{step}"

@@ -10,7 +10,7 @@ from typing import Any
 from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.engine._io import IO
-from dapr_runners.engine._keys import attempts_key, end_key, record_key, spec_key
+from dapr_runners.engine._keys import attempts_key, end_key, record_key, sent_key, spec_key
 from dapr_runners.engine._telling import OVER
 from dapr_runners.engine._turns import Turns, named, unpack_spec
 from dapr_runners.engine._work import AGAIN, Json, Record
@@ -46,7 +46,8 @@ async def restart(
     undo = [*undo, *await _failed_beside(io, codec, run, reset)]
     records = [record_key(run, key) for key in undo]
     counts = [attempts_key(run, key) for key in {*undo, *reset}]
-    await io.delete_many([*records, *counts, end_key(run)])
+    sent = [sent_key(run, key) for key in undo]
+    await io.delete_many([*records, *counts, *sent, end_key(run)])
     if thread is not None:
         await turns.expected(io, thread, run)
     request: Json = {"base": base, "runner": runner}

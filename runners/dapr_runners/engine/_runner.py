@@ -14,6 +14,7 @@ from dapr_runners.engine._attempts import process_identity
 from dapr_runners.engine._bus import Bus, Cancelled
 from dapr_runners.engine._company import Company
 from dapr_runners.engine._dead_letters import Letters
+from dapr_runners.engine._delivery import Delivery
 from dapr_runners.engine._effect_keys import effect_keys
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, run_in_thread
 from dapr_runners.engine._journal import UNNOTICED_ALONE, Journal, Limits
@@ -27,6 +28,7 @@ from dapr_runners.engine._keys import (
     is_run_id,
     record_key,
     safe_name,
+    sent_key,
     spec_key,
 )
 from dapr_runners.engine._live_log import LiveLog
@@ -124,6 +126,7 @@ class Runner:
             self._mark_begun,
             Company(name),
             name,
+            Delivery(store),
         )
         self._letters = Letters()
         self._telling = Telling(name, lambda: self._worker.client, self._turns)
@@ -501,6 +504,8 @@ class Runner:
                 yield record_key(run, call)
             steps.update(self._steps_of(record))
             names.update(self._artifacts_of(record))
+            if record.messages:
+                yield sent_key(run, record.key)
         artifacts = Artifacts(self.store, artifact_prefix(run))
         for key in await io.call(lambda: artifacts.keys_of(names)):
             yield key

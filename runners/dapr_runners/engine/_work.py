@@ -123,6 +123,8 @@ class Produced:
     body: Json = field(default_factory=dict[str, Any])
     chunks: list[bytes] = field(default_factory=list[bytes])
     outbox: list[Any] = field(default_factory=list[Any])
+    messages: list[Json] = field(default_factory=list[Json])
+    """What is to be sent to others once the record is durable, as in ``_delivery``."""
     before_record: Callable[[], Coroutine[Any, Any, None]] | None = None
     gave_up: bool = False
     """Whether the framework's own retries of the step are used up."""
@@ -146,9 +148,12 @@ class Record:
     times: tuple[float, float] | None = None
     """When that attempt began and when it ended: seconds since the epoch."""
 
+    messages: list[Json] = field(default_factory=list[Json])
+    """What was to be sent once it was recorded, as in ``_delivery``."""
+
     def pack(self) -> Json:
         times = {} if self.times is None else {"t": list(self.times)}
-        return {
+        packed: Json = {
             **times,
             "o": self.outcome,
             "b": self.body,
@@ -157,12 +162,16 @@ class Record:
             "p": self.planner,
             "n": self.attempt,
         }
+        if self.messages:
+            packed["m"] = self.messages
+        return packed
 
     @classmethod
     def unpack(cls, key: str, data: Json) -> "Record":
         began, ended = data.get("t") or (None, None)
         times = None if began is None or ended is None else (began, ended)
-        return cls(key, data["o"], data["b"], data["c"], data["x"], data["p"], data["n"], times)
+        head = data["o"], data["b"], data["c"], data["x"], data["p"], data["n"]
+        return cls(key, *head, times, data.get("m", []))
 
 
 def unpack_record(codec: Codec, key: str, data: bytes, stored_under: str) -> Record:

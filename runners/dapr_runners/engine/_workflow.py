@@ -25,15 +25,18 @@ HOLD_AFTER = 400
 """With several lanes at work, no new activity starts after this many until all have ended."""
 INFRASTRUCTURE_RETRIES = 8
 """How often an activity that failed outside the framework is tried again."""
+UNDELIVERED = "MessageUndeliveredError"
 PASSING = (
     "SidecarUnreachableError",
     "StateStoreError",
     "UnauthorizedError",
     "ActivityNotRegisteredError",
     "GraphChangedError",
+    UNDELIVERED,
 )
-"""What an activity may fail with for as long as it takes: the store is away, or the workers are of
-a program that does not have the step."""
+"""What an activity may fail with for as long as it takes: the store is away, a receiver of messages
+is, or the workers are of a program that does not have the step."""
+SENDING = ("activity", "delay")
 EVENTS = ("answer", "wake", "parked")
 """What may be waited for over continue_as_new: it holds no activity and no timer."""
 TELLING = 2
@@ -75,8 +78,8 @@ class _Turn:
         self._say()
 
     def drive(self) -> Generator[Any, Any, Json]:
-        while self._end is None:
-            if self._may_continue_as_new():
+        while self._end is None or self._is_sending():
+            if self._end is None and self._may_continue_as_new():
                 carried: Json = {
                     "base": self._base,
                     "runner": self._runner,
@@ -87,7 +90,7 @@ class _Turn:
                     carried["parked"] = parked
                 self._ctx.continue_as_new(carried, save_events=True)
                 return {}
-            if self._started < HOLD_AFTER:
+            if self._started < HOLD_AFTER or self._end is not None:
                 for item in self._todo:
                     if self._is_wanted(item):
                         self._start(item)
@@ -107,6 +110,12 @@ class _Turn:
             task.is_complete if kind in EVENTS else kind != "limit"
             for task, kind, _ in self._pending.values()
         )
+
+    def _is_sending(self) -> bool:
+        """Whether a step that is recorded has messages that nobody has taken: they are sent even if
+        its superstep, or its run, went on without it."""
+        waiting = [item for _, kind, item in self._pending.values() if kind in SENDING]
+        return any(item.get("unsent") for item in (*waiting, *self._todo))
 
     # -- starting
 
@@ -168,9 +177,13 @@ class _Turn:
         if faults > INFRASTRUCTURE_RETRIES and kind not in PASSING:
             raise error
         if faults >= TELLING:
-            self._tell({"kind": kind, "step": item.get("step") or item["name"]})
+            told = {"kind": kind, "step": item.get("step") or item["name"]}
+            self._tell({**told, "detail": error.details.message} if kind == UNDELIVERED else told)
         longest = 10.0 if kind in PASSING else 60.0
-        self._delay(min(2.0 ** min(faults, 6), longest), {**_clean(item), "faults": faults})
+        again = {**_clean(item), "faults": faults}
+        if kind == UNDELIVERED:
+            again["unsent"] = True
+        self._delay(min(2.0 ** min(faults, 6), longest), again)
 
     def _tell(self, waits_for: Json | None) -> None:
         """Say in the workflow's custom status what holds the run up."""
@@ -224,7 +237,7 @@ class _Turn:
             case "none":
                 pass  # its superstep went on without it
             case _:
-                self._end = outcome
+                self._end = self._end or outcome
 
     def _planned(self, item: Json, plan: Json) -> None:
         lane: str = item["lane"]
@@ -258,6 +271,8 @@ class _Turn:
     def _is_wanted(self, item: Json) -> bool:
         """Whether the lane of ``item`` still is where it was when ``item`` was planned: it may have
         waited for its next attempt meanwhile."""
+        if self._end is not None or item.get("unsent"):
+            return bool(item.get("unsent"))
         lane: str = item["lane"]
         if item["op"] == "begin":
             return self._alive(lane)

@@ -157,6 +157,19 @@ class EffectUnknownError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class MessageUndeliveredError(DaprRunnersError):
+    """The message {message_id} to {to}, of step {step!r} in run {run_id!r}, was not taken yet:
+    {reason}. It is recorded, and sent again until it is taken; the run goes on after that. Bring
+    the receiver back, or cancel the run."""
+
+    run_id: str
+    step: str
+    to: str
+    message_id: str
+    reason: str
+
+
+@dataclass(eq=False)
 class ActorStoreMissingError(DaprRunnersError):
     """The sidecar at {address} has no actor state store, so no workflow can run. Add
     `actorStateStore: "true"` to one state store component in its resources path (components/ of

@@ -29,6 +29,7 @@ from dapr_runners.langgraph._here import Here
 from dapr_runners.langgraph._lanes import root_of, split_lane
 from dapr_runners.langgraph._live import Live
 from dapr_runners.langgraph._lives import Lives, drop
+from dapr_runners.langgraph._messages import notes_of, with_messages
 from dapr_runners.langgraph._names import activity_names
 from dapr_runners.langgraph._openings import Openings, advance
 from dapr_runners.langgraph._outbox import send_box, send_box_async
@@ -178,7 +179,9 @@ class GraphAdapter:
     async def _step(self, work: Work, scope: Scope, io: IO) -> Produced:
         live = await self._openings.shared(work, scope, io, work.lane, work.n, work.item["at"])
         chunks: list[bytes] = []
-        route = Route(work.run, self._chunks.converting(live, scope, work, chunks))
+        current = self._step_of(work, scope)
+        notes = notes_of(current)
+        route = Route(work.run, self._chunks.converting(live, scope, work, chunks), notes=notes)
         try:
             failed = await self._book.failed(work, scope, io)
             if failed is not None:
@@ -187,14 +190,15 @@ class GraphAdapter:
                 result = StepResult(work.item["task"], [], error=work.injected)
             else:
                 task = await self._resolved(work, live, io)
-                with routed(route), running(self._step_of(work, scope)):
+                with routed(route), running(current):
                     step = Step(live, work.item["task"], task)
                     result = await step.run_async() if live.is_async else step.run()
             if route.refused is not None:
                 result = StepResult(work.item["task"], [], error=route.refused)
             if failed is not None:
                 result.handles, result.handled_error = failed.id, failed.error
-            return self._outcomes.step(work, scope, live, result, chunks, route.box)
+            produced = self._outcomes.step(work, scope, live, result, chunks, route.box)
+            return with_messages(produced, route)
         finally:
             self._lives.unshare(live)
 
@@ -220,7 +224,8 @@ class GraphAdapter:
         """Let ``live`` go on to its next plan or its end."""
         chunks: list[bytes] = []
         converting = self._chunks.converting(root_of(live), scope, work, chunks)
-        route = Route(work.run, converting, driven=live.parking)
+        current = self._step_of(work, scope)
+        route = Route(work.run, converting, driven=live.parking, notes=notes_of(current))
         emit = (
             _keep_latest(live) if work.lane else self._chunks.emitter(work, chunks, scope.is_live)
         )
@@ -228,7 +233,7 @@ class GraphAdapter:
         error: BaseException | None = None
         parked = False
         live.parking.route = route
-        with routed(route), running(self._step_of(work, scope)):
+        with routed(route), running(current):
             try:
                 parked = await advance(live, emit)
             except Halt:
@@ -250,14 +255,16 @@ class GraphAdapter:
             if pause is not None:
                 return self._outcomes.again(pause, node.id, work)
         if parked:
-            return self._outcomes.plan(work, scope, live, chunks, route.box)
+            return with_messages(
+                self._outcomes.plan(work, scope, live, chunks, route.box), route, must_plan=True
+            )
         if work.lane:
             assert io is not None
             produced = await self._leave_lane(work, scope, live, error, chunks, route.box, io)
         else:
             produced = self._outcomes.ended(work, scope, live, error, chunks, route.box)
         produced.gave_up = node is not None and self._outcomes.gave_up(live, node, error)
-        return produced
+        return with_messages(produced, route, error)
 
     async def _leave_lane(
         self,

@@ -203,6 +203,16 @@ def _place(config: dict[str, Any], checkpoint: str) -> Any:
     }
 
 
+def saved_tasks(box: list[Any]) -> dict[str, bool]:
+    """Of the tasks whose writes are kept, the ids, and whether they have ended well."""
+    failures = (lg.ERROR, lg.INTERRUPT)
+    return {
+        entry[3]: not any(channel in failures for channel, _ in entry[2])
+        for entry in box
+        if entry[0] == _WRITES
+    }
+
+
 # -- recorded form
 
 

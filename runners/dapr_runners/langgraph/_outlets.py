@@ -15,7 +15,7 @@ from typing import Any
 
 from langgraph.pregel.protocol import StreamProtocol
 
-from dapr_runners._current_step import CurrentStep, effects_of, running
+from dapr_runners._current_step import CurrentStep, effects_of, messages_of, running
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._outbox import OutboxSaver
 from dapr_runners.langgraph._route import Route, current_route, routed
@@ -64,22 +64,33 @@ class _Body:
     def _begin(self) -> None:
         if (effects := effects_of(self._step)) is not None:
             effects.new_pass()
+        if (messages := messages_of(self._step)) is not None:
+            messages.new_pass()
+
+    def _end(self) -> None:
+        if (messages := messages_of(self._step)) is not None:
+            messages.complete()
 
     def invoke(self, *args: Any, **kwargs: Any) -> Any:
         self._begin()
         with running(self._step):
-            return self._proc.invoke(*args, **kwargs)
+            result = self._proc.invoke(*args, **kwargs)
+        self._end()
+        return result
 
     async def ainvoke(self, *args: Any, **kwargs: Any) -> Any:
         self._begin()
         with running(self._step):
-            return await self._proc.ainvoke(*args, **kwargs)
+            result = await self._proc.ainvoke(*args, **kwargs)
+        self._end()
+        return result
 
     async def astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         self._begin()
         with running(self._step):
             async for chunk in self._proc.astream(*args, **kwargs):
                 yield chunk
+        self._end()
 
 
 def bound_task(task: Any, outlet: Outlet) -> Any:

@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from dapr_runners.effects import Notes
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.state import UnstorableValueError
 
@@ -28,6 +29,8 @@ class Route:
     emit: Callable[[Any], None]
     driven: Any = None
     box: list[Any] = field(default_factory=list[Any])
+    notes: Notes | None = None
+    """The messages of the step that the activity runs, if it runs one."""
     refused: UnstorableValueError | None = None
     """What a @task call returned and could not be stored. It is found in a callback of LangGraph's,
     where an error gets lost."""

@@ -2,7 +2,7 @@
 
 import logging
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
@@ -121,7 +121,11 @@ class Scope:
                 if (route := current_route.get()) is not None:
                     route.refused = route.refused or refused
                 return
-            data = self.codec.encode(parts, where)
+            route = current_route.get()
+            messages = [] if route is None or route.notes is None else route.notes.made_in(task_id)
+            data = self.codec.encode(
+                {"writes": parts, "messages": messages} if messages else parts, where
+            )
             key = self._call_key(task_id)
             if is_async and not needs_parts(data):
                 # On the event loop: sent, not waited for. Lost only if the process dies now, and
@@ -149,4 +153,9 @@ class Scope:
         if data is None:
             return None
         parts: Any = self.codec.decode(data, key)
+        if isinstance(parts, dict):  # it has messages
+            told = cast(dict[str, Any], parts)
+            if (route := current_route.get()) is not None and route.notes is not None:
+                route.notes.recall(task_id, told["messages"])
+            parts = told["writes"]
         return [(channel, self.codec.decode(value, key)) for channel, value in parts]

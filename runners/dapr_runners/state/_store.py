@@ -105,6 +105,16 @@ class StateStore:
             WeakKeyDictionary()
         )
 
+    @property
+    def channel(self) -> grpc.Channel:
+        """The channel to the sidecar, for its other APIs."""
+        return self._channel
+
+    @property
+    def channel_metadata(self) -> tuple[tuple[str, str], ...]:
+        """What goes with each call on :attr:`channel`."""
+        return self._metadata
+
     def close(self) -> None:
         """Close the channel. Operations after it fail."""
         self._channel.close()

@@ -61,6 +61,11 @@ class Program:
         found = self.runner.get_workflow_status(run)
         return None if found is None else found["status"]
 
+    def custom_status(self, run: str) -> str | None:
+        """What the workflow says of itself."""
+        found = self.runner.get_workflow_status(run)
+        return None if found is None else found["custom_status"]
+
     def langgraph_version(self) -> str:
         """The LangGraph it runs on."""
         return version("langgraph")

@@ -1,5 +1,6 @@
 """The generator, driven by hand: what it starts, and in answer to what."""
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ class Activity(sdk.CompletableTask[Any]):
 
     def get_exception(self) -> Any:
         error = RuntimeError(self.kind)
-        vars(error)["details"] = SimpleNamespace(error_type=self.kind)
+        vars(error)["details"] = SimpleNamespace(error_type=self.kind, message="away")
         return error
 
 
@@ -161,6 +162,36 @@ def test_what_passes_is_waited_for_as_long_as_it_takes(kind: str) -> None:
     assert drive.status == ['{"kind": "' + kind + '", "step": "__start__"}']
     drive.answer("__start__", END)
     assert drive.status[-1] == ""
+
+
+_UNDELIVERED = "MessageUndeliveredError"
+
+
+def test_a_receiver_that_is_away_is_waited_for_as_long_as_it_takes() -> None:
+    drive = Drive()
+    for _ in range(20):
+        drive.fail("__start__", _UNDELIVERED)
+        drive.fire()
+    assert json.loads(drive.status[-1])["kind"] == _UNDELIVERED
+    assert json.loads(drive.status[-1])["detail"] == "away"
+    drive.answer("__start__", END)
+    assert (drive.status[-1], drive.output) == ("", END)
+
+
+def test_a_message_is_sent_though_the_run_has_ended_without_its_step() -> None:
+    drive = Drive()
+    drive.answer("__start__", plan(0, "a", "b"))
+    drive.fail("a", _UNDELIVERED)
+    drive.answer("b", step(0, "b", stop=True))
+    drive.answer("__commit__", END)
+    assert drive.output is None
+    drive.fire()
+    drive.fail("a", _UNDELIVERED)
+    drive.fire()
+    assert drive.names() == ["__start__", "a", "b", "__commit__", "a", "a"]
+    drive.answer("a", step(0, "a"))
+    assert drive.names()[-1] == "a"
+    assert drive.output == END
 
 
 def test_other_failures_end_the_run_after_eight_retries() -> None:
