@@ -281,6 +281,21 @@ def crew(outside: Outside) -> Callable[[Any], Any]:
     return build
 
 
+def model(outside: Outside) -> Callable[[Any], Any]:
+    """A crew whose model tells."""
+
+    def build(inputs: Any) -> Crew:
+        def script(said: str) -> str:
+            _tell(outside)({"log": [], "url": inputs["url"]})
+            return final("done")
+
+        llm = ScriptedLLM(outside, "clerk", script)
+        agent = Agent(role="clerk", goal="g", backstory="b", llm=llm)
+        return Crew(agents=[agent], tasks=[Task(description="d", expected_output="e", agent=agent)])
+
+    return build
+
+
 def flow(outside: Outside) -> Callable[[Any], Any]:
     """A flow whose method tells."""
 

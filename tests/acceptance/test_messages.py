@@ -254,6 +254,18 @@ def test_what_a_step_told_is_sent_though_its_run_has_failed_meanwhile(
     until(lambda: worker.ask("status", cluster.run_of("thread")) == "COMPLETED")
 
 
+@_MODES
+@pytest.mark.parametrize("options", [{}, {"steps_per_activity": 5}])
+def test_what_was_taken_before_is_not_sent_again(
+    options: dict[str, Any], is_async: bool, cluster: Cluster, receiver: Receiver
+) -> None:
+    cluster.use("message_graphs:alone", is_async, **options)
+    receiver.answers = [204, *[503] * 12]  # more than are tried within one activity
+    log = cluster.worker().ask("call", "thread", _input(receiver), seconds=60)["log"]
+    assert receiver.answers == []
+    assert receiver.bodies == _both(log[0])
+
+
 def test_the_order_is_kept_where_one_is_sent_again(cluster: Cluster, receiver: Receiver) -> None:
     cluster.use("message_graphs:alone")
     receiver.answers = [503, 429, 204, 408, 425]
@@ -425,6 +437,23 @@ def test_a_tool_sends_once(point: str, cluster: Cluster, receiver: Receiver) -> 
     assert worker.ask("call", "s", {"url": receiver.url})["raw"] == "done"
     assert receiver.bodies == _both(receiver.bodies[0]["attempt"])
     assert all(ids == receiver.ids for ids in _noted(cluster))
+
+
+@pytest.mark.parametrize("crew", ["crew", "model"])
+def test_a_receiver_that_is_away_holds_a_crew_up(
+    crew: str, cluster: Cluster, receiver: Receiver
+) -> None:
+    cluster.use_crew(f"message_graphs:{crew}")
+    receiver.stop()
+    worker = cluster.worker()
+    worker.ask("begin", "s", {"url": receiver.url})
+    cluster.effects.wait("tell noted")
+    run = cluster.run_of("s")
+    until(lambda: "MessageUndelivered" in (worker.ask("custom_status", run) or ""), 60)
+    receiver.start()
+    assert worker.ask("result", "s")["raw"] == "done"
+    assert receiver.bodies == _both(receiver.bodies[0]["attempt"])
+    assert _noted(cluster) == [receiver.ids]
 
 
 @pytest.mark.parametrize("point", ["method", "noted"])

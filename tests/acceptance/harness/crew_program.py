@@ -94,6 +94,11 @@ class Program:
 
         return asyncio.run(listen())
 
+    def custom_status(self, run: str) -> str | None:
+        """What the workflow says of itself."""
+        found = self.runner.get_workflow_status(run)
+        return None if found is None else found["custom_status"]
+
     def status(self, run: str) -> str | None:
         """The workflow's status: who asks for it does not attach to the run."""
         found = self.runner.get_workflow_status(run)
