@@ -254,6 +254,21 @@ def test_what_a_step_told_is_sent_though_its_run_has_failed_meanwhile(
     until(lambda: worker.ask("status", cluster.run_of("thread")) == "COMPLETED")
 
 
+def test_a_cancelled_run_sends_nothing_more(cluster: Cluster, receiver: Receiver) -> None:
+    cluster.use("message_graphs:alone")
+    receiver.stop()
+    worker = cluster.worker()
+    worker.ask("begin", "thread", _input(receiver))
+    run = cluster.run_of("thread")
+    # Then a timer waits, for some seconds.
+    until(lambda: "MessageUndelivered" in (worker.ask("custom_status", run) or ""), 60)
+    worker.ask("cancel", run)
+    until(lambda: worker.ask("status", run) == "TERMINATED")
+    receiver.start()
+    log = worker.ask("call", "another", _input(receiver))["log"]
+    assert receiver.bodies == _both(log[0])
+
+
 @_MODES
 @pytest.mark.parametrize("options", [{}, {"steps_per_activity": 5}])
 def test_what_was_taken_before_is_not_sent_again(
