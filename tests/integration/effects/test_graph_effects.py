@@ -8,7 +8,7 @@ import pytest
 from effect_helpers import Charges, CountingStore
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
-from langgraph.types import RetryPolicy
+from langgraph.types import Command, RetryPolicy, interrupt
 
 from dapr_runners import current_step
 from dapr_runners.effects import EffectMismatchError, EffectStatus, current_effect, effect
@@ -52,6 +52,21 @@ def test_a_node_that_is_retried_has_what_its_effects_gave(
     assert runner.invoke({"log": []})["log"] == ["before", "receipt 1", "receipt 2"]
     assert charges.made == ["a"]
     assert notices.made == ["b", "b"]  # it had raised the first time
+
+
+def test_a_node_that_was_answered_begins_anew(make_runner: MakeRunner) -> None:
+    charges = Charges()
+    charge = effect(name="charge")(charges)
+
+    def node(state: State) -> State:
+        return {"log": [charge("a"), interrupt("sure?")]}
+
+    runner = make_runner(_graph(node))
+    asked = runner.invoke({"log": []}, thread_id="t")
+    assert [each.value for each in asked["__interrupt__"]] == ["sure?"]
+    answered = runner.invoke(Command(resume="yes"), thread_id="t")
+    assert answered["log"] == ["before", "receipt 2", "yes"]
+    assert charges.made == ["a", "a"]
 
 
 def test_the_parts_of_a_step_have_effects_of_their_own(make_runner: MakeRunner) -> None:
