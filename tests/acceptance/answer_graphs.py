@@ -1,6 +1,8 @@
 """Graphs with a node that asks a model several times. The outside counts what is asked."""
 
+import asyncio
 import operator
+import threading
 from collections.abc import Iterator
 from typing import Annotated, Any, TypedDict
 
@@ -92,3 +94,38 @@ def retried(outside: Outside, is_async: bool) -> Any:
     """LangGraph tries the node again, in the same step."""
     policy = RetryPolicy(max_attempts=3, initial_interval=0.01, retry_on=lambda error: True)
     return _graph(outside, is_async, Model(outside=outside), retry_policy=policy)
+
+
+class Sized(Model):
+    """LangChain cannot tell one size from another: it is no identifying parameter."""
+
+    size: str
+    answered: Any
+
+    def _say(self, messages: list[BaseMessage]) -> str:
+        self.outside.report("asked", text=self.size)
+        if self.size == "large":  # the other is asked later, and answers first
+            self.answered.wait(30)
+        return f"I am {self.size}"
+
+
+def two_sizes(outside: Outside, is_async: bool) -> Any:
+    """Two models are asked the same at once."""
+    answered = threading.Event()
+    large = Sized(outside=outside, size="large", answered=answered)
+    small = Sized(outside=outside, size="small", answered=answered)
+
+    async def ask_small() -> BaseMessage:
+        answer = await small.ainvoke("who?")
+        answered.set()
+        return answer
+
+    async def run(state: State) -> dict[str, Any]:
+        answers = await asyncio.gather(large.ainvoke("who?"), ask_small())
+        outside.report("answered both")
+        return {"log": list(answers)}
+
+    graph = StateGraph(State)
+    graph.add_node("ask", run)
+    graph.add_edge(START, "ask")
+    return graph.compile()

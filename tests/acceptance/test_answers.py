@@ -36,6 +36,14 @@ def test_what_was_answered_is_not_asked_again(graph: str, is_async: bool, cluste
     assert [message.text for message in log] == ["one 1", "two 2", "two 3"]
 
 
+def test_who_is_asked_at_once_gets_its_own_answer(cluster: Cluster) -> None:
+    cluster.use("answer_graphs:two_sizes", is_async=True)
+    _killed_at(cluster, "answered both")
+    log = cluster.worker().ask("call", "thread", {"log": []})["log"]
+    assert [message.text for message in log] == ["I am large", "I am small"]
+    assert sorted(_asked(cluster)) == ["large", "small"]
+
+
 @_MODES
 def test_an_answer_is_what_it_was(is_async: bool, cluster: Cluster) -> None:
     cluster.use("answer_graphs:plain", is_async)

@@ -1,6 +1,7 @@
 """``dapr-runners list``: the runs a sidecar knows, and how far they are."""
 
 import dataclasses
+import enum
 import heapq
 import json
 from collections.abc import Iterator
@@ -19,14 +20,26 @@ _console = Console(highlight=False, soft_wrap=True)
 _COLOURS = {"completed": "green", "failed": "red", "parked": "red", "held up": "red"}
 
 
+class Status(enum.Enum):
+    """What the status of a run can be."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    WAITING = "waiting"
+    PARKED = "parked"
+    HELD_UP = "held up"
+    INTERRUPTED = "interrupted"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
 def list_runs(
     runner: Annotated[str | None, typer.Option("--runner", help="Those of one runner.")] = None,
     thread: Annotated[
         str | None, typer.Option("--thread", help="Those of a thread or session.")
     ] = None,
-    status: Annotated[
-        str | None, typer.Option("--status", help="Those of a status, such as running.")
-    ] = None,
+    status: Annotated[Status | None, typer.Option("--status", help="Those of a status.")] = None,
     limit: Annotated[int, typer.Option("--limit", help="The newest so many.", min=1)] = 100,
     as_json: AsJson = False,
     store_name: Store = "statestore",
@@ -40,7 +53,8 @@ def list_runs(
     1.19.
     """
     with overview(store_name, dapr_grpc_port) as runs:
-        wanted = {"runner": runner, "thread": thread, "status": status}
+        state = None if status is None else status.value
+        wanted = {"runner": runner, "thread": thread, "status": state}
         found = (
             run
             for run in _all(runs)

@@ -12,7 +12,7 @@ from rich.markup import escape
 from dapr_runners.cli._overview import AsJson, Port, Store, overview
 
 if TYPE_CHECKING:
-    from dapr_runners.engine import StepSummary
+    from dapr_runners.engine import Overview, StepSummary
 
 _console = Console(highlight=False, soft_wrap=True)
 _COLOURS = {"completed": "green", "failed": "red", "planned": "cyan"}
@@ -30,6 +30,8 @@ def show(
     with overview(store_name, dapr_grpc_port) as runs:
         run = run_in_thread(runs.run(run_id))
         steps = run_in_thread(runs.steps(run_id))
+        for effect in [effect for step in steps for effect in step.effects]:
+            _add_state(runs, run_id, effect)
     if as_json:
         plain: dict[str, Any] = dataclasses.asdict(run)
         plain["steps"] = [dataclasses.asdict(step) for step in steps]
@@ -55,4 +57,14 @@ def _print(step: "StepSummary") -> None:
         f"  {began:<8}  {took}"
     )
     for effect in step.effects:
-        _console.print(f"      effect {escape(str(effect['effect']))}  {effect['key']}")
+        state = f"{effect['status']:<9}  attempt {effect['attempt']}"
+        _console.print(f"      effect {escape(str(effect['effect']))}  {state}  {effect['key']}")
+
+
+def _add_state(runs: "Overview", run: str, effect: dict[str, Any]) -> None:
+    from dapr_runners.effects import EffectRecords
+    from dapr_runners.engine import run_in_thread
+
+    found = run_in_thread(EffectRecords(runs.io, runs.codec).read(run, effect["key"]))
+    effect["status"] = "missing" if found is None else found.record.execution_status.value
+    effect["attempt"] = 0 if found is None else found.record.attempt

@@ -10,6 +10,7 @@ from dapr_runners.effects._notes import Notes
 from dapr_runners.effects._outbox import publish, webhook
 from dapr_runners.effects._reconcile import NOT_DONE, STILL_UNKNOWN, Done, done
 from dapr_runners.effects._record import EffectRecord, EffectStatus
+from dapr_runners.effects._records import EffectRecords
 from dapr_runners.effects._step import EffectHost, Effects
 from dapr_runners.effects.errors import (
     DeadLetterDecidedError,
@@ -37,6 +38,7 @@ __all__ = [
     "EffectHost",
     "EffectMismatchError",
     "EffectRecord",
+    "EffectRecords",
     "EffectStatus",
     "EffectUnknownError",
     "Effects",

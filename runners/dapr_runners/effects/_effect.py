@@ -53,13 +53,17 @@ def effect(
     ``"retry"``      it is carried out again, with the same idempotency key.
     ``"fail"``       it raises :class:`EffectUnknownError` in the step.
 
-    ``key`` gets the arguments and names the operation, in all runs of a tenant; by default that is
-    its place in the run: the step, and how many effects of that ``name`` (default: the function's)
-    the step has asked for. ``lease`` is how many seconds a worker that hangs keeps others from it.
+    ``key`` gets the arguments and names the operation (by a str, an int, a UUID, or a tuple of
+    those): the idempotency key is then the same in all runs of a tenant, each of which carries it
+    out. By default the operation is its place in the run: the step, and how many effects of that
+    ``name`` (default: the function's) the step has asked for. ``lease`` is how many seconds a
+    worker that hangs keeps others from it.
 
     What it raises is recorded as well: a later attempt at the step calls it again, with the same
-    key. Arguments are compared with those recorded (:class:`EffectMismatchError`). The result must
-    be storable. Called outside of a recorded step, the function simply runs.
+    key. Arguments are compared with those recorded (:class:`EffectMismatchError`). One that cannot
+    be stored (``self``, a client) counts by its class only: calls that differ in nothing else, and
+    may come in another order, need a ``key`` each. The result must be storable. Called outside of a
+    recorded step, the function simply runs.
     """
     if on_unknown not in (None, *_CHOICES):
         raise ValueError(f"on_unknown must be one of {', '.join(_CHOICES)}")

@@ -11,7 +11,7 @@ from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from dapr_runners._current_step import Lease, running_lease
 from dapr_runners.effects._current import CurrentEffect, running_effect
-from dapr_runners.effects._keys import fingerprint
+from dapr_runners.effects._keys import fingerprint, key_text
 from dapr_runners.effects._reconcile import NOT_DONE, STILL_UNKNOWN, Answer, Done, Reconcile
 from dapr_runners.effects._record import EffectRecord, EffectStatus
 from dapr_runners.effects._records import EffectRecords, Found
@@ -66,7 +66,9 @@ class Execution:
         self._effects = effects
         self._codec = effects.host.codec
         self._fingerprint = fingerprint(declared.signature, args, kwargs, self._codec)
-        self._given = None if declared.key is None else str(declared.key(*args, **kwargs))
+        self._given = None
+        if declared.key is not None:
+            self._given = key_text(declared.name, declared.key(*args, **kwargs))
         self._attempt_id = uuid.uuid4().hex[:16]
         self._entry: Entry
         self._ours: EffectRecord

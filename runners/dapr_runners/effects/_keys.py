@@ -2,7 +2,8 @@
 
 import hashlib
 import inspect
-from typing import Any
+import uuid
+from typing import Any, cast
 
 from dapr_runners.state import Codec, UnstorableValueError
 
@@ -24,13 +25,29 @@ def given_key(tenant: str, effect: str, key: str) -> str:
     return _hashed("given", tenant, effect, key)
 
 
+def key_text(effect: str, key: object) -> str:
+    """The text of what ``key=`` gave for an operation: the same in every process."""
+    if isinstance(key, tuple):
+        parts = cast("tuple[object, ...]", key)
+        return repr(tuple(key_text(effect, part) for part in parts))
+    if isinstance(key, bool) or not isinstance(key, (str, int, uuid.UUID)) or key == "":
+        raise TypeError(
+            f"key= of the effect {effect!r} gave {key!r}. Give a text that is not empty, an int,"
+            " a UUID, or a tuple of those: it must be the same in every process."
+        )
+    return str(key)
+
+
 def fingerprint(signature: inspect.Signature, args: Any, kwargs: Any, codec: Codec) -> str:
     """Tells the arguments of a call from others. What cannot be stored (a client, a connection)
     counts by its class. Raises TypeError, as the call would, when they do not fit."""
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     hashed = hashlib.blake2b(digest_size=16)
-    for name, value in bound.arguments.items():
+    for name, given in bound.arguments.items():
+        value = given
+        if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            value = dict(sorted(given.items()))  # their order says nothing
         try:
             data = codec.encode(value)
         except UnstorableValueError:

@@ -29,6 +29,15 @@ def run_id(runner: str, thread: str, turn: int) -> str:
     return f"{safe_name(runner)[:32]}-{digest(runner, thread)}-{turn}"
 
 
+def is_text(text: str) -> bool:
+    """Whether ``text`` is valid Unicode: a lone surrogate can be in no key and no message."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_run_id(text: str) -> bool:
     """Whether every Dapr API takes ``text`` as the id of a workflow."""
     return _RUN_ID.fullmatch(text) is not None

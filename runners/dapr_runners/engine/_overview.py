@@ -59,9 +59,9 @@ class Overview:
     """Reads runs through ``io`` and ``client``; ``address`` is the sidecar's."""
 
     def __init__(self, io: IO, client: DaprWorkflowClient, codec: Codec, address: str) -> None:
-        self._io = io
+        self.io = io
         self._client: Any = client
-        self._codec = codec
+        self.codec = codec
         self._address = address
 
     # -- runs
@@ -78,14 +78,14 @@ class Overview:
     async def run(self, run: str) -> RunSummary:
         """The run named ``run``. Raises :class:`RunNotFoundError`."""
         state = self._state(run)
-        spec = await self._io.get(spec_key(run))
+        spec = await self.io.get(spec_key(run))
         if state is None or spec is None:
             raise RunNotFoundError(run_id=run)
         status, waits_for = await self._status(run, state)
         return RunSummary(
             run,
             state.name,
-            unpack_spec(self._codec, spec, run).get("thread"),
+            unpack_spec(self.codec, spec, run).get("thread"),
             status,
             state.created_at,
             state.last_updated_at,
@@ -100,7 +100,7 @@ class Overview:
             raise sidecar_fault(self._address, error) from None
 
     async def _status(self, run: str, state: WorkflowState) -> tuple[str, list[str]]:
-        at = await self._io.get(end_key(run))
+        at = await self.io.get(end_key(run))
         if at == CANCELLED:
             return "cancelled", []
         if at is not None and (end := await self._record(run, at.decode())) is not None:
@@ -118,23 +118,23 @@ class Overview:
         return name.lower(), []
 
     async def _record(self, run: str, key: str) -> Record | None:
-        data = await self._io.get(record_key(run, key))
+        data = await self.io.get(record_key(run, key))
         return None if data is None else self._decode(key, data, record_key(run, key))
 
     def _decode(self, key: str, data: bytes, stored_under: str) -> Record:
-        return unpack_record(self._codec, key, data, stored_under)
+        return unpack_record(self.codec, key, data, stored_under)
 
     async def cancel(self, run: str) -> None:
         """Cancel ``run``. One that has ended is left as it is. Raises RunNotFoundError."""
         runner = (await self.run(run)).runner
-        turns = Turns(runner, self._codec, lambda: self._client, lambda _run, _mode: {})
-        await Telling(runner, lambda: self._client, turns).cancel(self._io, run)
+        turns = Turns(runner, self.codec, lambda: self._client, lambda _run, _mode: {})
+        await Telling(runner, lambda: self._client, turns).cancel(self.io, run)
 
     # -- steps
 
     async def steps(self, run: str) -> list[StepSummary]:
         """The steps of ``run``, as far as recorded or planned, in the order of the plans."""
-        reader = Reader(run, Bus(), self._io, self._decode, lambda _: None)
+        reader = Reader(run, Bus(), self.io, self._decode, lambda _: None)
         records: dict[str, Record] = {}
         async for record in reader.recorded():
             records[record.key] = record
@@ -157,7 +157,7 @@ class Overview:
                         yield inner
                 for failed in _attempts(records, at)[:-1]:
                     yield self._summary(failed, step, [])
-                effects = [about async for _, about in begun_in(run, key, self._io)]
+                effects = [about async for _, about in begun_in(run, key, self.io)]
                 yield self._summary(_newest(records, at), step, effects, at)
             number += 1
 

@@ -26,6 +26,7 @@ from dapr_runners.engine._keys import (
     digest,
     end_key,
     is_run_id,
+    is_text,
     record_key,
     safe_name,
     sent_key,
@@ -50,6 +51,7 @@ from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
     EffectUnknownError,
     InvalidRunIdError,
+    InvalidThreadIdError,
     RunCancelledError,
     RunFailedError,
     RunnerNotStartedError,
@@ -251,6 +253,8 @@ class Runner:
         self._require_started()
         if wanted is not None and not is_run_id(wanted):
             raise InvalidRunIdError(run_id=wanted)
+        if thread is not None and not is_text(thread):
+            raise InvalidThreadIdError(thread=thread)
         fingerprint = digest(self.name, fingerprint)
         packed = pack_spec(self._codec, fingerprint, {**spec, "thread": thread})
         lend = before_schedule if self._worker.is_working else _nothing

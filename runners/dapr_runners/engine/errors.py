@@ -50,6 +50,14 @@ class RunIdInUseError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class InvalidThreadIdError(DaprRunnersError, ValueError):
+    """The thread or session id {thread!r} is no valid Unicode text, so nothing can be stored under
+    it, and nothing was started. Use another."""
+
+    thread: str
+
+
+@dataclass(eq=False)
 class InvalidRunIdError(DaprRunnersError, ValueError):
     """The run id {run_id!r} cannot name a Dapr workflow, so nothing was started. Use 1 to 64
     letters, digits, '-' and '_'."""

@@ -12,10 +12,11 @@ failed is asked again, as without the runner: a node that could not use an answe
 import hashlib
 import logging
 import threading
-from collections import deque
+from collections import Counter
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from langchain_core.caches import BaseCache
@@ -29,6 +30,9 @@ from dapr_runners.engine import IO, BlockingIO, LoopIO, answer_key, answers_in, 
 from dapr_runners.state import UnstorableValueError
 
 logger = logging.getLogger("dapr_runners")
+Asked: TypeAlias = tuple[str, int]
+"""What was asked, and how often it was by then in its attempt."""
+_asked_as: ContextVar[Asked | None] = ContextVar("dapr_runners_asked_as", default=None)
 
 
 class _Recorded(ChatGeneration):
@@ -47,32 +51,35 @@ def _costs_nothing(changed: Any, message: Any) -> bool:
 
 @dataclass(slots=True)
 class _Answers:
-    """Those of a step, from the attempts before this one."""
+    """Those of a step, from the attempts before this one, by what was asked and how often before
+    that in the attempt."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    found: dict[str, deque[Any]] | None = None
+    asked: Counter[str] = field(default_factory=Counter[str])
+    found: dict[Asked, Any] | None = None
     next_number: int = 0
+
+    def count(self, asked: str) -> Asked:
+        """Name what is asked now. Parallel calls are told apart by the order in which they ask,
+        not by that in which they are answered."""
+        with self.lock:
+            self.asked[asked] += 1
+            return asked, self.asked[asked]
 
     async def load(self, effects: Effects, io: IO) -> None:
         if self.found is not None:
             return
-        found: dict[str, deque[Any]] = {}
+        found: dict[Asked, Any] = {}
         number = -1
         async for number, data in answers_in(effects.run, effects.whole, io):
             key = answer_key(effects.run, effects.whole, number)
-            asked, answer = cast("tuple[str, Any]", effects.host.codec.decode(data, key))
-            found.setdefault(asked, deque()).append(answer)
+            asked, answer = cast("tuple[Asked, Any]", effects.host.codec.decode(data, key))
+            found.setdefault(asked, answer)
         with self.lock:
             if self.found is None:
                 self.found, self.next_number = found, number + 1
 
-    def take(self, asked: str) -> list[Any] | None:
-        """The next answer to what was asked. The same may be asked for several, other answers."""
-        with self.lock:
-            answers = (self.found or {}).get(asked)
-            return answers.popleft() if answers else None
-
-    async def add(self, asked: str, answer: list[Any], effects: Effects, io: IO) -> None:
+    async def add(self, asked: Asked, answer: list[Any], effects: Effects, io: IO) -> None:
         try:
             data = effects.host.codec.encode((asked, answer), "the answer of a model")
         except UnstorableValueError as error:
@@ -142,14 +149,19 @@ class StepAnswers(BaseCache):
         self, effects: Effects, prompt: str, llm_string: str, io: IO
     ) -> list[Generation] | None:
         answers = self._of(effects)
+        asked = answers.count(_asked(effects, prompt, llm_string))
+        # LangChain tells of the answer in the same thread, or task, in which it has asked.
+        _asked_as.set(asked)
         await answers.load(effects, io)
-        found = answers.take(_asked(effects, prompt, llm_string))
+        found = (answers.found or {}).get(asked)
         return None if found is None else [_thawed(each) for each in found]
 
     async def _add(
         self, effects: Effects, prompt: str, llm_string: str, given: Sequence[Generation], io: IO
     ) -> None:
-        asked = _asked(effects, prompt, llm_string)
+        asked = _asked_as.get()
+        if asked is None or asked[0] != _asked(effects, prompt, llm_string):
+            return  # it was not asked here
         answer = [_frozen(each) for each in given]
         await self._of(effects).add(asked, answer, effects, io)
 

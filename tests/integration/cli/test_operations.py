@@ -115,6 +115,12 @@ def test_runs_are_listed_the_newest_first(runner: DaprWorkflowGraphRunner) -> No
     assert [line.split()[0] for line in lines] == [run["run_id"] for run in found]
 
 
+def test_a_status_there_is_not(sidecar: EmbeddedSidecar) -> None:
+    result = CliRunner().invoke(app, ["list", "--status", "Runing"])
+    assert result.exit_code == 2
+    assert "held up" in result.output
+
+
 def test_the_steps_of_a_run(runner: DaprWorkflowGraphRunner) -> None:
     runner.invoke({"number": 7}, thread_id="asks")
     (run,) = _listed()
@@ -124,7 +130,8 @@ def test_the_steps_of_a_run(runner: DaprWorkflowGraphRunner) -> None:
     assert names[:3] == [("plan", "completed"), ("work", "completed"), ("work", "completed")]
     assert ("sub/ask", "interrupted") in names
     plan = shown["steps"][0]
-    assert [each["effect"] for each in plan["effects"]] == ["charge"]
+    (charged,) = plan["effects"]
+    assert [charged[name] for name in ("effect", "status", "attempt")] == ["charge", "succeeded", 1]
     assert plan["began"] <= plan["ended"] <= shown["steps"][1]["ended"]
     text = _run("show", run["run_id"])
     assert "effect charge" in text

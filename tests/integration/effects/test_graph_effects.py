@@ -166,3 +166,35 @@ def test_other_arguments_end_the_run(make_runner: MakeRunner) -> None:
     with pytest.raises(EffectMismatchError):
         make_runner(_graph(node), retry=retry).invoke({"log": []})
     assert charges.made == ["a"]
+
+
+@pytest.mark.parametrize("key", [None, "", True, 1.5, {"a"}, object(), ("a", None)])
+def test_a_key_that_names_nothing_is_refused(key: Any, make_runner: MakeRunner) -> None:
+    charges = Charges()
+    charge = effect(name="charge", key=lambda order: key)(charges)
+    runner = make_runner(_graph(lambda state: {"log": [charge("a")]}))
+    with pytest.raises(TypeError, match="key= of the effect 'charge' gave"):
+        runner.invoke({"log": []})
+    assert charges.made == []
+
+
+def test_the_order_of_keyword_arguments_says_nothing(make_runner: MakeRunner) -> None:
+    made: list[dict[str, int]] = []
+
+    @effect
+    def charge(**cents: int) -> int:
+        made.append(cents)
+        return sum(cents.values())
+
+    failures = [ConnectionError("no")]
+
+    def node(state: State) -> State:
+        parts = {"a": 1, "b": 2} if failures else {"b": 2, "a": 1}
+        total = charge(**parts)
+        if failures:
+            raise failures.pop()
+        return {"log": [total]}
+
+    runner = make_runner(_graph(node), retry=StepRetry(first_interval=0.01))
+    assert runner.invoke({"log": []})["log"] == ["before", 3]
+    assert made == [{"a": 1, "b": 2}]

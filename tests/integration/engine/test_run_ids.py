@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from run_helpers import Gate, MakeRunner, Node, chain, collect
 
-from dapr_runners.engine import InvalidRunIdError, RunIdInUseError
+from dapr_runners.engine import InvalidRunIdError, InvalidThreadIdError, RunIdInUseError
 
 
 def output(events: list[dict[str, Any]]) -> Any:
@@ -114,4 +114,12 @@ async def test_an_id_that_dapr_would_refuse(make_runner: MakeRunner, bad: str) -
     runner = make_runner(chain(node))
     with pytest.raises(InvalidRunIdError, match=r"Use 1 to 64\s+letters, digits, '-' and '_'."):
         await collect(runner.run_async({"x": 1}, run_id=bad))
+    assert node.executions == 0
+
+
+def test_a_thread_that_is_no_text_is_refused(make_runner: MakeRunner) -> None:
+    node = Node("node")
+    runner = make_runner(chain(node))
+    with pytest.raises(InvalidThreadIdError, match="is no valid Unicode text"):
+        runner.invoke({"x": 1}, thread_id="\ud800")
     assert node.executions == 0
