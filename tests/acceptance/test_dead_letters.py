@@ -17,6 +17,7 @@ from dapr_runners.effects import (
     EffectDroppedError,
     EffectStatus,
     EffectUnknownError,
+    RunEndedError,
 )
 from dapr_runners.engine import PoisonStepError
 from dapr_runners.langgraph import StepRetry
@@ -134,7 +135,10 @@ def test_the_command_line(cluster: Cluster) -> None:
     shown = json.loads(_cli("show", listed["id"], "--json"))
     assert shown["record"]["execution_status"] == "unknown"
     assert shown["idempotency_key"] in _cli("show", listed["id"])
-    _cli("resolve", listed["id"], "--value", '"receipt 12"', "--who", "me", "--why", "I looked")
+    said = _cli(
+        "resolve", listed["id"], "--value", '"receipt 12"', "--who", "me", "--why", "I looked"
+    )
+    assert said == f"Resolved {listed['id']}: effect of step charge. Decided by me: I looked\n"
     assert worker.ask("call", "thread", _INPUT)["log"][1] == "receipt 12"
     assert json.loads(_cli("list", "--json")) == []
     result = CliRunner().invoke(app, ["dead-letter", "drop", listed["id"], "--why", "late"])
@@ -257,3 +261,62 @@ def test_a_failed_run_stays_failed_once_it_is_dropped(cluster: Cluster) -> None:
     worker.ask("purge", run)
     left = cluster.rows("SELECT key FROM state")
     assert [key for (key,) in left if run in key] == []
+
+
+def _of(run: str, cluster: Cluster) -> set[tuple[Any, ...]]:
+    rows = cluster.rows("SELECT key, value FROM state")
+    return {row for row in rows if run in row[0]}
+
+
+@pytest.mark.parametrize("decision", [["retry"], ["resolve", "--value", '{"log": ["given"]}']])
+def test_without_a_worker_a_failed_run_stays_as_it_is(
+    decision: list[str], cluster: Cluster
+) -> None:
+    _exhausted(cluster, "alone", False).kill()
+    (letter,) = _letters(cluster).list()
+    kept = _of(letter.run_id, cluster)
+    result = CliRunner().invoke(
+        app, ["dead-letter", decision[0], letter.id, *decision[1:], "--why", "I looked"]
+    )
+    assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
+    assert "No process works for the app" in result.output
+    assert _of(letter.run_id, cluster) == kept
+    assert _letters(cluster).list() == [letter]
+    worker = cluster.worker()
+    worker.ask("decide", "retry")
+    assert worker.ask("call", "thread", _INPUT)["log"] == ["fragile", "after"]
+
+
+@pytest.mark.parametrize("decision", [["retry"], ["resolve", "receipt 12"]])
+def test_an_effect_of_a_cancelled_run_can_only_be_dropped(
+    decision: list[Any], cluster: Cluster
+) -> None:
+    worker = _parked(cluster)
+    (letter,) = _letters(cluster).list()
+    worker.ask("cancel", letter.run_id)
+    with pytest.raises(RunEndedError) as told:
+        worker.ask("decide", *decision)
+    assert str(told.value) == (
+        f"The run '{letter.run_id}' has ended, so nothing waits for this decision on the dead "
+        f"letter '{letter.id}': nothing was changed, and nothing is carried out. Drop the letter. "
+        "If the run has failed and is to go on, retry the letter of its failed step first."
+    )
+    assert _letters(cluster).list() == [letter]
+    record = _letters(cluster).get(letter.id).record
+    assert record is not None
+    assert record.decisions == ()
+    worker.ask("decide", "drop")
+    assert _letters(cluster).list() == []
+
+
+@pytest.mark.parametrize("decision", ["retry", "resolve", "drop"])
+def test_a_decision_without_a_reason_is_refused(decision: str, cluster: Cluster) -> None:
+    _parked(cluster)
+    (letter,) = _letters(cluster).list()
+    result = CliRunner().invoke(app, ["dead-letter", decision, letter.id, "--why", ""])
+    assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
+    assert result.output.strip() == (
+        f"The decision on the dead letter '{letter.id}' was refused, and nothing was changed: say "
+        "who decides, and why."
+    )
+    assert _letters(cluster).list() == [letter]

@@ -3,9 +3,10 @@
 import dataclasses
 import getpass
 import json
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -88,7 +89,7 @@ def retry(
 ) -> None:
     """It has not happened: do it again."""
     with _letters(store_name, dapr_grpc_port) as letters:
-        letters.retry(letter, who=who or getpass.getuser(), why=why)
+        _decide(letters, letters.retry, letter, who, why, "Retried")
 
 
 @dead_letter.command("resolve")
@@ -106,7 +107,7 @@ def resolve(
     except json.JSONDecodeError as error:
         raise typer.BadParameter(f"it is not JSON: {error}", param_hint="--value") from error
     with _letters(store_name, dapr_grpc_port) as letters:
-        letters.resolve(letter, given, who=who or getpass.getuser(), why=why)
+        _decide(letters, partial(letters.resolve, value=given), letter, who, why, "Resolved")
 
 
 @dead_letter.command("drop")
@@ -119,7 +120,22 @@ def drop(
 ) -> None:
     """Give it up."""
     with _letters(store_name, dapr_grpc_port) as letters:
-        letters.drop(letter, who=who or getpass.getuser(), why=why)
+        _decide(letters, letters.drop, letter, who, why, "Dropped")
+
+
+def _decide(
+    letters: "DeadLetters",
+    decide: Callable[..., None],
+    letter: str,
+    who: str | None,
+    why: str,
+    did: str,
+) -> None:
+    about = letters.get(letter)
+    by = who or getpass.getuser()
+    decide(letter, who=by, why=why)
+    said = f"{did} {letter}: {about.kind} of step {about.step}. Decided by {by}: {why}"
+    _console.print(escape(said))
 
 
 @contextmanager

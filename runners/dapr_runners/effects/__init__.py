@@ -15,6 +15,7 @@ from dapr_runners.effects._step import EffectHost, Effects
 from dapr_runners.effects.errors import (
     DeadLetterDecidedError,
     DeadLetterNotFoundError,
+    DecisionRefusedError,
     EffectDroppedError,
     EffectMismatchError,
     EffectUnknownError,
@@ -23,6 +24,7 @@ from dapr_runners.effects.errors import (
     MessageNotNotedError,
     MessageRefusedError,
     NestedEffectError,
+    RunEndedError,
 )
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "DeadLetterDecidedError",
     "DeadLetterNotFoundError",
     "DeadLetters",
+    "DecisionRefusedError",
     "Done",
     "EffectDroppedError",
     "EffectHost",
@@ -48,6 +51,7 @@ __all__ = [
     "MessageRefusedError",
     "NestedEffectError",
     "Notes",
+    "RunEndedError",
     "current_effect",
     "done",
     "effect",

@@ -10,8 +10,10 @@ from dapr_runners.effects._records import EffectRecords, Found
 from dapr_runners.effects.errors import (
     DeadLetterDecidedError,
     DeadLetterNotFoundError,
+    DecisionRefusedError,
     EffectDroppedError,
     MessageRefusedError,
+    RunEndedError,
 )
 from dapr_runners.engine import (
     IO,
@@ -22,6 +24,7 @@ from dapr_runners.engine import (
     Letters,
     NotTaken,
     PatientIO,
+    Progress,
     Telling,
     Turns,
     Worker,
@@ -114,17 +117,17 @@ class DeadLetters:
         """It has not happened: carry the effect out again, with the same idempotency key. Of a run
         that has failed: start it again with the step that it failed of. Send a message now, under
         its id; raises :class:`MessageRefusedError` when it is not taken."""
-        run_in_thread(self._decide(letter, _decision("retry", who, why)))
+        run_in_thread(self._decide(letter, _decision(letter, "retry", who, why)))
 
     def resolve(self, letter: str, value: Any, *, who: str, why: str) -> None:
         """It has happened, and gave ``value``. Of a run that has failed: start it again, with
         ``value`` as what the failed step gives, which is not run."""
-        run_in_thread(self._decide(letter, _decision("resolve", who, why), value))
+        run_in_thread(self._decide(letter, _decision(letter, "resolve", who, why), value))
 
     def drop(self, letter: str, *, who: str, why: str) -> None:
         """Give it up: the effect raises :class:`EffectDroppedError` in its step. Of a run that has
         failed, nothing changes but that the letter is gone."""
-        run_in_thread(self._decide(letter, _decision("drop", who, why)))
+        run_in_thread(self._decide(letter, _decision(letter, "drop", who, why)))
 
     async def _list(self, run_id: str | None) -> "list[DeadLetter]":
         found: list[DeadLetter] = []
@@ -163,14 +166,16 @@ class DeadLetters:
         elif plain["kind"] == "message":
             await self._decide_message(letter, at, plain, decision)
         else:
-            await self._decide_run(at, plain, decision, value)
+            await self._decide_run(letter, at, plain, decision, value)
 
     # -- messages
 
     async def _decide_message(self, letter: str, at: str, plain: Json, decision: Json) -> None:
         io, run = self._io, plain["run_id"]
         if decision["what"] == "resolve":
-            raise ValueError("a message gives no value: it can be retried or dropped")
+            raise DecisionRefusedError(
+                letter=letter, reason="a message gives no value, it can be retried or dropped"
+            )
         await self._letters.change(io, run, at, decision=decision)
         if decision["what"] == "retry":
             message = unpacked(plain["message"])
@@ -189,7 +194,10 @@ class DeadLetters:
         self, letter: str, at: str, plain: Json, decision: Json, value: Any
     ) -> None:
         io, run = self._io, plain["run_id"]
-        telling = Telling(plain["runner"], lambda: self._worker.client, self._turns(plain))
+        turns = self._turns(plain)
+        telling = Telling(plain["runner"], lambda: self._worker.client, turns)
+        if decision["what"] != "drop" and await turns.progress(io, run) is not Progress.ACTIVE:
+            raise RunEndedError(run_id=run, letter=letter)
         await telling.untold.add(io, run, at)  # whoever works tells it, should this process die
         await self._change(letter, plain, decision, value)
         await self._letters.change(io, run, at, decision=decision)
@@ -230,14 +238,18 @@ class DeadLetters:
 
     # -- runs that have failed
 
-    async def _decide_run(self, at: str, plain: Json, decision: Json, value: Any) -> None:
-        io, run = self._io, plain["run_id"]
+    async def _decide_run(
+        self, letter: str, at: str, plain: Json, decision: Json, value: Any
+    ) -> None:
+        io, run, step = self._io, plain["run_id"], plain["step_id"]
+        given: dict[str, bytes] = {}
         if decision["what"] == "resolve":
-            if not plain["step_id"]:
-                raise ValueError("it has failed between two steps: it can be retried or dropped")
-            data = self._codec.encode(value, "the value")
-            await io.put_many({resolved_key(run, plain["step_id"]): data})
-        await self._letters.change(io, run, at, decision=decision)
+            if not step:
+                raise DecisionRefusedError(
+                    letter=letter,
+                    reason="it has failed between two steps, it can be retried or dropped",
+                )
+            given[resolved_key(run, step)] = self._codec.encode(value, "the value")
         if decision["what"] != "drop":
             await restart(
                 io,
@@ -248,6 +260,8 @@ class DeadLetters:
                 run,
                 plain["undo"],
                 plain.get("reset", []),
+                given,
+                self._worker.address,
             )
         await self._letters.remove(io, run, at)
 
@@ -259,9 +273,9 @@ def _no_base(run: str, mode: str) -> Json:
     raise AssertionError(f"{run} is not scheduled from here")
 
 
-def _decision(what: str, who: str, why: str) -> Json:
+def _decision(letter: str, what: str, who: str, why: str) -> Json:
     if not who or not why:
-        raise ValueError("say who decides, and why")
+        raise DecisionRefusedError(letter=letter, reason="say who decides, and why")
     return {"what": what, "who": who, "why": why, "at": time.time()}
 
 

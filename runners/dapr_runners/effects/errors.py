@@ -8,6 +8,7 @@ from dapr_runners.errors import DaprRunnersError
 __all__ = [
     "DeadLetterDecidedError",
     "DeadLetterNotFoundError",
+    "DecisionRefusedError",
     "EffectDroppedError",
     "EffectMismatchError",
     "EffectUnknownError",
@@ -16,6 +17,7 @@ __all__ = [
     "MessageNotNotedError",
     "MessageRefusedError",
     "NestedEffectError",
+    "RunEndedError",
 ]
 
 
@@ -116,3 +118,21 @@ class DeadLetterDecidedError(DaprRunnersError):
 
     letter: str
     status: str
+
+
+@dataclass(eq=False)
+class DecisionRefusedError(DaprRunnersError, ValueError):
+    """The decision on the dead letter {letter!r} was refused, and nothing was changed: {reason}."""
+
+    letter: str
+    reason: str
+
+
+@dataclass(eq=False)
+class RunEndedError(DaprRunnersError):
+    """The run {run_id!r} has ended, so nothing waits for this decision on the dead letter
+    {letter!r}: nothing was changed, and nothing is carried out. Drop the letter. If the run has
+    failed and is to go on, retry the letter of its failed step first."""
+
+    run_id: str
+    letter: str

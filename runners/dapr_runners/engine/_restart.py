@@ -5,17 +5,28 @@ over the records, as after any kill, and does that step again.
 """
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import attempts_key, end_key, record_key, sent_key, spec_key
-from dapr_runners.engine._telling import OVER
+from dapr_runners.engine._telling import OVER, within
 from dapr_runners.engine._turns import Turns, named, unpack_spec
 from dapr_runners.engine._work import AGAIN, Json, Record
-from dapr_runners.engine.errors import RunNotEndedError, RunNotFoundError, RunSupersededError
+from dapr_runners.engine.errors import (
+    RunNotEndedError,
+    RunNotFoundError,
+    RunSupersededError,
+    WorkerMissingError,
+)
 from dapr_runners.state import Codec
+
+_PATIENCE = 3.0
+"""Seconds: with a worker, a sidecar answers in a fraction of one."""
+_ANYBODY = "anybody"
+"""An event that no workflow waits for."""
 
 
 async def restart(
@@ -27,9 +38,13 @@ async def restart(
     run: str,
     undo: list[str],
     reset: list[str],
+    given: Mapping[str, bytes],
+    address: str,
 ) -> None:
-    """Start ``run`` of ``runner`` again, without the records ``undo``, and counting the attempts at
-    ``reset`` anew. Done twice, it does no harm: who does it may die in between."""
+    """Start ``run`` of ``runner`` again, without the records ``undo``, with those ``given`` by
+    their keys, and counting the attempts at ``reset`` anew. Without a worker at the sidecar at
+    ``address``, raises :class:`WorkerMissingError` and changes nothing. Done twice, it does no
+    harm: who does it may die in between."""
     spec = await io.get(spec_key(run))
     if spec is None:
         raise RunNotFoundError(run_id=run)
@@ -41,19 +56,35 @@ async def restart(
         raise RunNotFoundError(run_id=run)
     if state.runtime_status.name not in OVER:
         raise RunNotEndedError(run_id=run)
+    # Nothing is deleted of a run that nobody can start: an event for one that has ended, which
+    # changes nothing, tells whether somebody can.
+    await _told(io, address, lambda: client.raise_workflow_event(run, _ANYBODY))
     base = _base_in(state.serialized_input)
     base[AGAIN] = base.get(AGAIN, 0) + 1
     undo = [*undo, *await _failed_beside(io, codec, run, reset)]
     records = [record_key(run, key) for key in undo]
     counts = [attempts_key(run, key) for key in {*undo, *reset}]
     sent = [sent_key(run, key) for key in undo]
+    if given:
+        await io.put_many(given)
     await io.delete_many([*records, *counts, *sent, end_key(run)])
     if thread is not None:
         await turns.expected(io, thread, run)
     request: Json = {"base": base, "runner": runner}
     untyped: Any = client
     workflow = named(runner)
-    await io.call(lambda: untyped.schedule_new_workflow(workflow, input=request, instance_id=run))
+    await _told(
+        io,
+        address,
+        lambda: untyped.schedule_new_workflow(workflow, input=request, instance_id=run),
+    )
+
+
+async def _told(io: IO, address: str, tell: Callable[[], Any]) -> None:
+    told = await within(io, _PATIENCE, tell)
+    if not told.done():  # a sidecar that has no worker may take its time to say so
+        raise WorkerMissingError(address=address)
+    await io.call(told.result)
 
 
 async def _failed_beside(io: IO, codec: Codec, run: str, steps: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Any
 
 import grpc
 from dapr.ext.workflow import DaprWorkflowClient
@@ -86,25 +87,10 @@ class Telling:
             await self.untold.add(io, run, TERMINATE)
         return True
 
-    async def soon(self, io: IO, run: str, tell: Callable[[], None]) -> bool:
+    async def soon(self, io: IO, run: str, tell: Callable[[], Any]) -> bool:
         """Whether ``tell``, which tells the workflow of ``run`` something, could. A sidecar that
         has no worker may take its time to say so: that is not waited for."""
-        told: Future[None] = Future()
-
-        def call() -> None:
-            try:
-                tell()
-            except Exception as error:
-                told.set_exception(error)
-            else:
-                told.set_result(None)
-
-        threading.Thread(target=call, name="dapr-runners-tell", daemon=True).start()
-        give_up_at = time.monotonic() + _PATIENCE
-        pause = 0.001
-        while not told.done() and time.monotonic() < give_up_at:
-            await io.sleep(pause)
-            pause = min(pause * 1.5, 0.1)
+        told = await within(io, _PATIENCE, tell)
         error = told.exception() if told.done() else None
         if error is not None:
             if not isinstance(error, grpc.RpcError):
@@ -122,3 +108,22 @@ class Telling:
                 logger.warning("telling run %s of %s: %s", run, name, error)
 
         threading.Thread(target=tell, name="dapr-runners-tell", daemon=True).start()
+
+
+async def within(io: IO, seconds: float, call: Callable[[], Any]) -> "Future[Any]":
+    """What ``call``, which tells a workflow something, leads to; not done if that takes longer."""
+    told: Future[Any] = Future()
+
+    def tell() -> None:
+        try:
+            told.set_result(call())
+        except Exception as error:
+            told.set_exception(error)
+
+    threading.Thread(target=tell, name="dapr-runners-tell", daemon=True).start()
+    give_up_at = time.monotonic() + seconds
+    pause = 0.001
+    while not told.done() and time.monotonic() < give_up_at:
+        await io.sleep(pause)
+        pause = min(pause * 1.5, 0.1)
+    return told
