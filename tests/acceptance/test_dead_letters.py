@@ -12,8 +12,10 @@ from typer.testing import CliRunner
 
 from dapr_runners.cli._app import app
 from dapr_runners.effects import (
+    DeadLetter,
     DeadLetterNotFoundError,
     DeadLetters,
+    DecisionRefusedError,
     EffectDroppedError,
     EffectStatus,
     EffectUnknownError,
@@ -179,6 +181,80 @@ def test_a_letter_goes_with_its_purged_run(cluster: Cluster) -> None:
     assert _letters(cluster).list() == []
     left = cluster.rows("SELECT key FROM state")
     assert [key for (key,) in left if run in key] == []
+
+
+# -- reconciling again
+
+
+def _unknown(letter: DeadLetter, cluster: Cluster, reason: str, advice: str) -> str:
+    return (
+        f"Whether the effect 'charge' of step 'charge' in run '{cluster.run_of('thread')}' has "
+        f"happened is not known (idempotency key {letter.idempotency_key}): {reason}. So it was "
+        "not repeated and the run does not go on. Look at the system it goes to. A run that is "
+        "parked with it is listed by `dapr-runners dead-letter list`: resolve the letter if it has "
+        "happened, retry it if it has not, drop it to give it up, and call again. " + advice
+    )
+
+
+_LOST = "its worker was lost, or its lease ran out"
+_AGAIN = "Or have its reconcile function asked once more: `dapr-runners dead-letter reconcile`."
+
+
+@pytest.mark.parametrize(
+    ("graph", "reason", "advice"),
+    [
+        ("plain", _LOST, "An @effect with reconcile= finds out by itself."),
+        ("undecided", f"{_LOST}; reconcile answered STILL_UNKNOWN", _AGAIN),
+        ("reconciled", f"{_LOST}; reconcile raised InjectedError('lookup')", _AGAIN),
+    ],
+)
+def test_a_parked_run_says_why(graph: str, reason: str, advice: str, cluster: Cluster) -> None:
+    cluster.effects.arm("lookup", *(["raise"] * 4 if graph == "reconciled" else []))
+    worker = _parked(cluster, graph)
+    (letter,) = _letters(cluster).list()
+    assert letter.error == reason
+    with pytest.raises(EffectUnknownError) as told:
+        worker.ask("call", "thread", _INPUT)
+    assert str(told.value) == _unknown(letter, cluster, reason, advice)
+
+
+@_MODES
+def test_reconcile_is_asked_again(is_async: bool, cluster: Cluster) -> None:
+    cluster.effects.arm("lookup", *["raise"] * 4)
+    worker = _parked(cluster, "reconciled", is_async)
+    (letter,) = _letters(cluster).list()
+    said = _cli("reconcile", letter.id, "--who", "me", "--why", "it is back")
+    assert said == (
+        f"To be reconciled again: {letter.id}: effect of step charge. Decided by me: it is back\n"
+    )
+    log = worker.ask("call", "thread", _INPUT)["log"]
+    assert log == ["prepared", "receipt for order 7", "finalized"]
+    assert cluster.effects.count("charge") == 1
+    assert cluster.effects.count("lookup") == 5
+    assert _letters(cluster).list() == []
+
+
+def test_what_is_still_unknown_is_parked_again(cluster: Cluster) -> None:
+    worker = _parked(cluster, "undecided")
+    (first,) = _letters(cluster).list()
+    worker.ask("decide", "reconcile")
+    with pytest.raises(EffectUnknownError):
+        worker.ask("call", "thread", _INPUT)
+    (second,) = _letters(cluster).list()
+    assert (second.id, second.error) == (first.id, first.error)
+    assert second.time > first.time
+    assert cluster.effects.count("lookup") == 2
+    worker.ask("decide", "resolve", "receipt 12")
+    assert worker.ask("call", "thread", _INPUT)["log"][1] == "receipt 12"
+    assert cluster.effects.count("charge") == 1
+
+
+def test_what_has_no_reconcile_cannot_be_asked(cluster: Cluster) -> None:
+    worker = _parked(cluster)
+    (letter,) = _letters(cluster).list()
+    with pytest.raises(DecisionRefusedError, match="no reconcile function that could be asked"):
+        worker.ask("decide", "reconcile")
+    assert _letters(cluster).list() == [letter]
 
 
 # -- runs that have failed

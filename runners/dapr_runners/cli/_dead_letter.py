@@ -110,6 +110,19 @@ def resolve(
         _decide(letters, partial(letters.resolve, value=given), letter, who, why, "Resolved")
 
 
+@dead_letter.command("reconcile")
+def reconcile(
+    letter: Letter,
+    why: Why,
+    who: Who = None,
+    store_name: Store = "statestore",
+    dapr_grpc_port: Port = None,
+) -> None:
+    """Have the effect's reconcile function asked again whether it has happened."""
+    with _letters(store_name, dapr_grpc_port) as letters:
+        _decide(letters, letters.reconcile, letter, who, why, "To be reconciled again:")
+
+
 @dead_letter.command("drop")
 def drop(
     letter: Letter,

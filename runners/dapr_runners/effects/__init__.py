@@ -25,6 +25,7 @@ from dapr_runners.effects.errors import (
     MessageRefusedError,
     NestedEffectError,
     RunEndedError,
+    UnstorableResultError,
 )
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "NestedEffectError",
     "Notes",
     "RunEndedError",
+    "UnstorableResultError",
     "current_effect",
     "done",
     "effect",

@@ -129,6 +129,11 @@ class DeadLetters:
         failed, nothing changes but that the letter is gone."""
         run_in_thread(self._decide(letter, _decision(letter, "drop", who, why)))
 
+    def reconcile(self, letter: str, *, who: str, why: str) -> None:
+        """Ask the effect's reconcile function again, in its step: the run goes on if it answers,
+        and is parked again, with a new letter under the same id, if it does not."""
+        run_in_thread(self._decide(letter, _decision(letter, "reconcile", who, why)))
+
     async def _list(self, run_id: str | None) -> "list[DeadLetter]":
         found: list[DeadLetter] = []
         for run, at in await self._letters.all(self._io):
@@ -161,6 +166,10 @@ class DeadLetters:
     async def _decide(self, letter: str, decision: Json, value: Any = None) -> None:
         plain = await self._plain(letter)
         at = letter.partition("/")[2]
+        if decision["what"] == "reconcile" and not plain.get("reconciles"):
+            raise DecisionRefusedError(
+                letter=letter, reason="it has no reconcile function that could be asked"
+            )
         if plain["kind"] == "effect":
             await self._decide_effect(letter, at, plain, decision, value)
         elif plain["kind"] == "message":
@@ -220,6 +229,8 @@ class DeadLetters:
             match decision["what"]:
                 case "retry":
                     changed = await self._records.release(found, decision)
+                case "reconcile":
+                    changed = await self._records.question(found, decision)
                 case "resolve":
                     data = self._codec.encode(value, "the value")
                     changed = await self._records.settle(found, data, decision=decision)

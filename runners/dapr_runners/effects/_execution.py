@@ -21,6 +21,7 @@ from dapr_runners.effects.errors import (
     EffectUnknownError,
     LeaseLostError,
     NestedEffectError,
+    UnstorableResultError,
 )
 from dapr_runners.engine import IO, Abandons, BlockingIO, Breaks, Halt, Parks, run_in_thread
 from dapr_runners.state import (
@@ -40,6 +41,9 @@ _BEFORE, _AFTER = 30.0, 600.0
 """Seconds for which the store is asked again: before an effect, and after it has happened."""
 _RECONCILE_PAUSES = (0.5, 1.0, 2.0)
 """Seconds between the attempts at a reconcile function that raises."""
+_NOBODY_ASKED = "An @effect with reconcile= finds out by itself."
+_ASK_AGAIN = "Or have its reconcile function asked once more: `dapr-runners dead-letter reconcile`."
+_NOT_KNOWN = "whether it has happened is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +198,14 @@ class Execution:
                     step=self._effects.name,
                     effect=self._declared.name,
                     idempotency_key=self._entry.key,
+                    reason=found.record.error or _NOT_KNOWN,
+                    advice=self._advice(),
                 )
             case "ask":
                 raise self._parks(found.record)
 
     async def _reconcile(self, found: Found, io: IO) -> Found | Literal["again"]:
-        answer, error = await self._ask(found.record, io)
+        answer, said = await self._ask(found.record, io)
         records = self._records(io)
         if isinstance(answer, Done):
             result, exception, text = self._packed(answer.value)
@@ -207,14 +213,16 @@ class Execution:
             return "again"
         if answer is NOT_DONE:
             return await self._reclaim(found, io)
-        if found.record.execution_status is not _S.UNKNOWN:
-            why = error or "it raised, and reconcile cannot say whether it has happened"
-            if await records.orphan(found, why) is None:
-                return "again"
-        raise self._parks(found.record, error)
+        is_unknown = found.record.execution_status is _S.UNKNOWN
+        before = (found.record.error or _NOT_KNOWN).removesuffix(f"; {said}")
+        why = f"{'' if is_unknown else 'it raised '}{before}; {said}"
+        if not is_unknown and await records.orphan(found, why) is None:
+            return "again"
+        raise self._parks(found.record, why)
 
-    async def _ask(self, record: EffectRecord, io: IO) -> tuple[Done | Answer, str | None]:
-        """What the reconcile function answers; why not, when it raises over and over."""
+    async def _ask(self, record: EffectRecord, io: IO) -> tuple[Done | Answer, str]:
+        """What the reconcile function answers, and why nothing is known if that is all; the same
+        if it raises over and over."""
         reconcile = self._declared.reconcile
         assert reconcile is not None
         for pause in (*_RECONCILE_PAUSES, None):
@@ -229,7 +237,7 @@ class Execution:
                 await io.sleep(pause)
                 continue
             if isinstance(answer, (Done, Answer)):
-                return answer, None
+                return answer, "reconcile answered STILL_UNKNOWN"
             return STILL_UNKNOWN, (
                 f"reconcile returned {answer!r}, which is neither done(value), NOT_DONE nor"
                 " STILL_UNKNOWN"
@@ -244,9 +252,16 @@ class Execution:
                 "idempotency_key": self._entry.key,
                 "step_id": self._effects.step,
                 "tenant_id": self._effects.tenant,
-                "error": error or record.error or "whether it has happened is not known",
+                "error": error or record.error or _NOT_KNOWN,
+                "reconciles": self._declared.on_unknown == "reconcile",
+                "advice": self._advice(),
             }
         )
+
+    def _advice(self) -> str:
+        if self._declared.reconcile is None:
+            return _NOBODY_ASKED
+        return _ASK_AGAIN if self._declared.on_unknown == "reconcile" else ""
 
     # -- in between
 
@@ -276,7 +291,13 @@ class Execution:
             counts = await self._finish(
                 io, lambda r: r.succeed(self._ours, result, exception, text)
             )
-        except StateStoreError as error:  # refused: it is too large, say
+        except StateStoreError as refused:  # it is too large, say
+            error = self._unstorable(
+                f"what {self._declared.name!r} returned",
+                type(value).__name__,
+                str(refused).removesuffix("."),
+                "Return less: a reference to it, for instance.",
+            )
             result, exception, text = None, self._codec.encode(error, "the error"), str(error)
             counts = await self._finish(
                 io, lambda r: r.succeed(self._ours, result, exception, text)
@@ -306,8 +327,23 @@ class Execution:
         """``value`` encoded, or what is to be raised in its place, and the text of that."""
         try:
             return self._codec.encode(value, f"what {self._declared.name!r} returned"), None, None
-        except UnstorableValueError as error:
+        except UnstorableValueError as refused:
+            error = self._unstorable(
+                refused.where, refused.type_name, refused.reason, refused.remedy
+            )
             return None, self._codec.encode(error, "the error"), str(error)
+
+    def _unstorable(
+        self, where: str, type_name: str, reason: str, remedy: str
+    ) -> UnstorableResultError:
+        return UnstorableResultError(
+            where=where,
+            type_name=type_name,
+            reason=reason,
+            remedy=remedy,
+            effect=self._declared.name,
+            idempotency_key=self._entry.key,
+        )
 
     def _replay(self, record: EffectRecord) -> None:
         codec, effects, entry = self._codec, self._effects, self._entry

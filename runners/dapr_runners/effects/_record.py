@@ -34,7 +34,8 @@ _FOLLOWING: dict[EffectStatus, frozenset[EffectStatus]] = {
     # executing still, when its lease is renewed
     _S.EXECUTING: frozenset((_S.EXECUTING, _S.SUCCEEDED, _S.FAILED, _S.UNKNOWN)),
     _S.FAILED: frozenset((_S.CLAIMED, _S.SUCCEEDED, _S.UNKNOWN)),
-    _S.UNKNOWN: frozenset((_S.CLAIMED, _S.PENDING, _S.SUCCEEDED, _S.FAILED)),
+    # unknown still, when it is to be reconciled again
+    _S.UNKNOWN: frozenset((_S.UNKNOWN, _S.CLAIMED, _S.PENDING, _S.SUCCEEDED, _S.FAILED)),
     _S.SUCCEEDED: frozenset(),
 }
 

@@ -202,6 +202,13 @@ class EffectRecords:
         """It is known after all that it has not happened: it may be carried out."""
         return await self._change(found, _S.PENDING, error=None, **_decided(found, decision))
 
+    async def question(self, found: Found, decision: Json) -> Found | None:
+        """It is as unknown as before, and its reconcile function is to be asked again."""
+        token = found.record.fencing_token + 1
+        return await self._change(
+            found, _S.UNKNOWN, fencing_token=token, **_decided(found, decision)
+        )
+
     async def give_up(
         self, found: Found, exception: bytes, error: str, decision: Json
     ) -> Found | None:

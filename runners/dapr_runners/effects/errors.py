@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from dapr_runners.engine.errors import EffectUnknownError
 from dapr_runners.errors import DaprRunnersError
+from dapr_runners.state import UnstorableValueError
 
 __all__ = [
     "DeadLetterDecidedError",
@@ -18,6 +19,7 @@ __all__ = [
     "MessageRefusedError",
     "NestedEffectError",
     "RunEndedError",
+    "UnstorableResultError",
 ]
 
 
@@ -68,6 +70,17 @@ class NestedEffectError(DaprRunnersError):
 
     effect: str
     inside: str
+
+
+@dataclass(eq=False)
+class UnstorableResultError(UnstorableValueError):
+    """The effect {effect!r} has happened (idempotency key {idempotency_key}), but {where} is a
+    {type_name}, which cannot be stored: {reason}. So the effect is recorded as done and never
+    repeated, its result is lost, and its run fails. Look for what came of it in the system it goes
+    to. {remedy}"""
+
+    effect: str
+    idempotency_key: str
 
 
 @dataclass(eq=False)

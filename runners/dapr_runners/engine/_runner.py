@@ -327,7 +327,8 @@ class Runner:
             letter = await self._letters.get(io, run, parked["at"])
             if letter is not None and "decision" not in letter:
                 about = {name: value for name, value in parked.items() if name != "at"}
-                raise EffectUnknownError(run_id=run, **about)
+                known = {name: letter[name] for name in ("advice",) if name in letter}
+                raise EffectUnknownError(run_id=run, **about, reason=letter["error"], **known)
         if "kind" not in waits_for:
             return
         kind, step = waits_for["kind"], waits_for["step"]

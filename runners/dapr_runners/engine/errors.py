@@ -151,17 +151,18 @@ class StepTimeoutError(DaprRunnersError):
 
 @dataclass(eq=False)
 class EffectUnknownError(DaprRunnersError):
-    """The effect {effect!r} of step {step!r} in run {run_id!r} was cut off in the middle, and
-    whether it has happened is not known (idempotency key {idempotency_key}), so it was not repeated
-    and the run does not go on. Look at the system it goes to. A run that is parked with it is
-    listed by `dapr-runners dead-letter list`: resolve the letter if it has happened, retry it if it
-    has not, drop it to give it up, and call again. An @effect with reconcile= finds out by
-    itself."""
+    """Whether the effect {effect!r} of step {step!r} in run {run_id!r} has happened is not known
+    (idempotency key {idempotency_key}): {reason}. So it was not repeated and the run does not go
+    on. Look at the system it goes to. A run that is parked with it is listed by
+    `dapr-runners dead-letter list`: resolve the letter if it has happened, retry it if it has not,
+    drop it to give it up, and call again. {advice}"""
 
     run_id: str
     step: str
     effect: str
     idempotency_key: str
+    reason: str = "it was cut off in the middle"
+    advice: str = ""
 
 
 @dataclass(eq=False)

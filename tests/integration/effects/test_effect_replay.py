@@ -13,17 +13,25 @@ from dapr_runners import current_step
 from dapr_runners._current_step import running
 from dapr_runners.effects import (
     NOT_DONE,
+    STILL_UNKNOWN,
     EffectMismatchError,
     EffectStatus,
     NestedEffectError,
+    UnstorableResultError,
     current_effect,
     done,
     effect,
 )
 from dapr_runners.engine import Breaks, Parks
-from dapr_runners.state import UnstorableValueError
+from dapr_runners.state import StateStoreError, UnstorableValueError
 
 pytestmark = pytest.mark.timeout(60)
+
+
+def _key() -> str:
+    effect = current_effect()
+    assert effect is not None
+    return effect.idempotency_key
 
 
 def test_outside_of_a_step_it_simply_runs() -> None:
@@ -203,19 +211,58 @@ def test_a_step_cannot_swallow_that_it_is_parked(
 
 
 def test_a_result_that_cannot_be_stored_has_happened_all_the_same(make_step: StepMaker) -> None:
-    made = []
+    made: list[str] = []
 
     @effect
     def charge(order: str) -> Any:
-        made.append(order)
+        made.append(_key())
         return threading.Lock()
 
     for _ in range(2):
         with pytest.raises(Breaks) as caught, running(make_step()):
             charge("a")
-        assert isinstance(caught.value.error, UnstorableValueError)
-        assert "what 'charge' returned" in str(caught.value.error)
-    assert made == ["a"]
+        error = caught.value.error
+        assert isinstance(error, UnstorableResultError)
+        assert isinstance(error, UnstorableValueError)
+        assert str(error) == (
+            f"The effect 'charge' has happened (idempotency key {made[0]}), but what 'charge' "
+            f"returned is a _thread.lock, which cannot be stored: {error.reason}. So the effect is "
+            "recorded as done and never repeated, its result is lost, and its run fails. Look for "
+            f"what came of it in the system it goes to. {error.remedy}"
+        )
+    assert len(made) == 1
+
+
+def test_a_result_that_the_store_refuses_has_happened_all_the_same(
+    make_step: StepMaker, store: CountingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    refused = StateStoreError(store="s", status="INVALID_ARGUMENT", detail="it is too large")
+    reason = str(refused).removesuffix(".")
+    replace = store.replace
+
+    def refuse(key: str, value: bytes, etag: str) -> bool:
+        if len(value) > 10_000:
+            raise refused
+        return replace(key, value, etag)
+
+    monkeypatch.setattr(store, "replace", refuse)
+
+    @effect
+    def charge(order: str) -> str:
+        made.append(_key())
+        return "x" * 20_000
+
+    for _ in range(2):
+        with pytest.raises(Breaks) as caught, running(make_step()):
+            charge("a")
+        assert str(caught.value.error) == (
+            f"The effect 'charge' has happened (idempotency key {made[0]}), but what 'charge' "
+            f"returned is a str, which cannot be stored: {reason}. So the effect is recorded as "
+            "done and never repeated, its result is lost, and its run fails. Look for what came of "
+            "it in the system it goes to. Return less: a reference to it, for instance."
+        )
+    assert len(made) == 1
 
 
 def test_arguments_need_not_be_storable(make_step: StepMaker) -> None:
@@ -335,6 +382,19 @@ def test_a_missing_record_is_no_proof(make_step: StepMaker, store: CountingStore
         charge("a")
     assert caught.value.about["error"] == "its record is missing"
     assert charges.made == ["a"]
+
+
+def test_what_raised_and_is_still_unknown_says_both(make_step: StepMaker) -> None:
+    charges = Charges(ConnectionError("it is down"))
+    charge = effect(name="charge", reconcile=lambda key, record: STILL_UNKNOWN)(charges)
+    with pytest.raises(ConnectionError), running(make_step()):
+        charge("a")
+    for _ in range(2):
+        with pytest.raises(Parks) as caught, running(make_step(attempt=2)):
+            charge("a")
+        assert caught.value.about["error"] == (
+            "it raised ConnectionError: it is down; reconcile answered STILL_UNKNOWN"
+        )
 
 
 def test_who_comes_second_waits_for_who_is_at_it(make_step: StepMaker) -> None:

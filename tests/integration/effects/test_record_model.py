@@ -185,7 +185,7 @@ class Records(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule(what=st.sampled_from(["done", "release", "give up"]), stale=st.booleans())
+    @rule(what=st.sampled_from(["done", "release", "question", "give up"]), stale=st.booleans())
     def somebody_decides(self, what: str, stale: bool) -> None:
         found = next(iter(self.held.values()), None) if stale else self._read()
         if found is None:
@@ -199,6 +199,8 @@ class Records(RuleBasedStateMachine):
                         self.results.append(result)
                 case "release":
                     run_in_thread(records.release(found, decision))
+                case "question":
+                    run_in_thread(records.question(found, decision))
                 case _:
                     run_in_thread(records.give_up(found, b"dropped", "dropped", decision))
         except IllegalTransitionError:
