@@ -4,10 +4,11 @@ A record is durable before anything depends on it, so a re-dispatched activity f
 nothing again. A process that gets a step right after it made its plan saves the look-up: whoever
 else may have got the step before, and died, does not record it that soon.
 
-A hot chain of fused steps is pipelined: the workflow is told of a plan while its record is on its
-way to the store, and the next step, in this process, begins when the record is there. If this
-process dies in between, whoever gets the next step finds no record of its plan, and does the step
-before it again: it was still in flight. Or finds the record, and sends its outbox again.
+A hot chain of fused steps, from the begin of a run on, is pipelined: the workflow is told of a plan
+while its record is on its way to the store, and the next step, in this process, begins when the
+record is there. If this process dies in between, whoever gets the next step finds no record of its
+plan, and does the step before it again: it was still in flight. Or finds the record, and sends its
+outbox again.
 """
 
 import logging
@@ -351,10 +352,12 @@ class Journal:
 
     def _may_tell_early(self, work: Work, record: Record) -> bool:
         one_by_one = self._limits.steps == 1 and self._limits.seconds is None
+        # The lane of a subgraph begins beside others: what it depends on is not told of here.
+        begins = work.op == "begin" and not work.lane
         # With messages, the workflow is to hear from this step itself what holds it up.
         return (
             one_by_one
-            and work.op == "fuse"
+            and (work.op == "fuse" or begins)
             and not record.messages
             and _next_fused(work.item, record.outcome) is not None
         )
@@ -441,10 +444,11 @@ def _about(item: Json) -> Json:
 
 
 def _previous(item: Json) -> Json:
-    """The item of the step before a fused one."""
+    """The item of what came before a fused step: another, or the begin of the run."""
     kept = {key: item[key] for key in ("run", "mode", "limit", "fast", "lane") if key in item}
     previous = {key: value for key, value in item["prev"].items() if key != "by"}
-    return {**kept, "op": "fuse", "n": item["n"] - 1, **previous}
+    op = "fuse" if "task" in previous else "begin"
+    return {**kept, "op": op, "n": item["n"] - 1, **previous}
 
 
 def _commit_of(item: Json, outcome: Json) -> Json:

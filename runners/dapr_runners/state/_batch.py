@@ -22,6 +22,9 @@ _MOST_BYTES = 2 << 20
 _BURST, _BURST_SECONDS, _GATHERING = 4, 0.01, 0.006
 """So many writes in so many seconds are gathered for so many seconds: with fifty trivial steps at
 once, that saves most of the calls."""
+_LOOK, _QUIET = 0.002, 0.003
+"""Seconds between two looks whether more writes come, and without one after which none are waited
+for: the last of fifty steps are in nobody's way any more, and the next superstep waits for them."""
 
 
 class ThreadBatcher(Generic[W]):
@@ -109,13 +112,18 @@ class RelayBatcher(Generic[W]):
 
     def _next(self) -> list[tuple[W, Tell]] | None:
         if time.monotonic() - self._asked[0] < _BURST_SECONDS:
-            time.sleep(_GATHERING)
+            self._gather()
         with self._lock:
             if not self._waiting:
                 self._sending = False
                 return None
             batch, self._waiting = _split(self._waiting, self._size)
             return batch
+
+    def _gather(self) -> None:
+        until = time.monotonic() + _GATHERING
+        while (now := time.monotonic()) < until and now - self._asked[-1] < _QUIET:
+            time.sleep(_LOOK)
 
     def _send_batch(self, batch: list[tuple[W, Tell]]) -> None:
         try:
