@@ -143,6 +143,11 @@ def test_the_command_line(cluster: Cluster) -> None:
     assert said == f"Resolved {listed['id']}: effect of step charge. Decided by me: I looked\n"
     assert worker.ask("call", "thread", _INPUT)["log"][1] == "receipt 12"
     assert json.loads(_cli("list", "--json")) == []
+    run = cluster.run_of("thread")
+    (decided,) = json.loads(_cli("decisions", run, "--json"))
+    assert [decided[name] for name in ("letter", "what", "who")] == [listed["id"], "resolve", "me"]
+    assert "resolve" in _cli("decisions", run)
+    assert "me: I looked" in _cli("decisions", run)
     result = CliRunner().invoke(app, ["dead-letter", "drop", listed["id"], "--why", "late"])
     assert result.exit_code == 1
     assert "There is no dead letter" in result.output
@@ -324,6 +329,8 @@ def test_a_failed_step_is_given_its_result(
     worker.ask("decide", "resolve", {"log": ["given"]})
     assert worker.ask("call", "thread", _INPUT)["log"] == ["given", "after"]
     assert cluster.effects.count("fragile") == attempts
+    decided = _letters(cluster).decisions(cluster.run_of("thread"))
+    assert [each.what for each in decided] == ["resolve"]
     left = cluster.rows("SELECT key FROM state WHERE key LIKE '%/resolved/%'")
     assert left == []
 
@@ -333,6 +340,10 @@ def test_a_failed_run_stays_failed_once_it_is_dropped(cluster: Cluster) -> None:
     worker.ask("decide", "drop")
     assert worker.ask("letters") == []
     run = cluster.run_of("thread")
+    (decided,) = _letters(cluster).decisions(run)
+    assert decided.what == "drop"
+    assert decided.who
+    assert decided.why
     until(lambda: worker.ask("status", run) == "COMPLETED")
     worker.ask("purge", run)
     left = cluster.rows("SELECT key FROM state")

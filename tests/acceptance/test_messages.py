@@ -330,6 +330,8 @@ def test_a_letter_may_be_dropped(cluster: Cluster, receiver: Receiver) -> None:
     _letters(cluster).drop(first.id, who="me", why="they are gone")
     assert _letters(cluster).list() == [second]
     run = cluster.run_of("thread")
+    (decided,) = _letters(cluster).decisions(run)
+    assert (decided.letter, decided.what, decided.who) == (first.id, "drop", "me")
     until(lambda: worker.ask("status", run) == "COMPLETED")
     worker.ask("purge", run)
     assert _letters(cluster).list() == []

@@ -79,6 +79,25 @@ def show(
             _console.print(f"{name:<18}  {escape(str(value))}")
 
 
+@dead_letter.command("decisions")
+def decisions(
+    run_id: Annotated[str, typer.Argument(help="The run's id, as `dapr-runners list` shows it.")],
+    as_json: AsJson = False,
+    store_name: Store = "statestore",
+    dapr_grpc_port: Port = None,
+) -> None:
+    """List what was decided on the letters of a run, by whom, when and why."""
+    with _letters(store_name, dapr_grpc_port) as letters:
+        found = letters.decisions(run_id)
+    if as_json:
+        typer.echo(json.dumps([dataclasses.asdict(decision) for decision in found]))
+        return
+    for decision in found:
+        when = datetime.fromtimestamp(decision.time, UTC)
+        about = f"{decision.what:<9}  {decision.letter}  {decision.who}: {decision.why}"
+        _console.print(f"{when:%Y-%m-%d %H:%M:%S}  {escape(about)}")
+
+
 @dead_letter.command("retry")
 def retry(
     letter: Letter,

@@ -4,7 +4,7 @@ The same for nodes of LangGraph, tools of CrewAI, and anything that a step of a 
 """
 
 from dapr_runners.effects._current import CurrentEffect, current_effect
-from dapr_runners.effects._dead_letters import DeadLetter, DeadLetters
+from dapr_runners.effects._dead_letters import DeadLetter, DeadLetters, Decision
 from dapr_runners.effects._effect import effect
 from dapr_runners.effects._notes import Notes
 from dapr_runners.effects._outbox import publish, webhook
@@ -36,6 +36,7 @@ __all__ = [
     "DeadLetterDecidedError",
     "DeadLetterNotFoundError",
     "DeadLetters",
+    "Decision",
     "DecisionRefusedError",
     "Done",
     "EffectDroppedError",

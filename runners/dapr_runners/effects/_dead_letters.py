@@ -69,6 +69,18 @@ class DeadLetter:
     record: EffectRecord | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What somebody has decided on a dead letter (``letter`` is its id): ``what`` is ``"retry"``,
+    ``"resolve"``, ``"drop"`` or ``"reconcile"``; ``time`` is in seconds since the epoch."""
+
+    letter: str
+    what: str
+    who: str
+    why: str
+    time: float
+
+
 class DeadLetters:
     """The dead letters of a state store; those of ``runner``, if that is named.
 
@@ -110,6 +122,14 @@ class DeadLetters:
         """The one whose id is ``letter``, with the record of its effect. Raises
         :class:`DeadLetterNotFoundError`."""
         return run_in_thread(self._get(letter))
+
+    def decisions(self, run_id: str) -> "list[Decision]":
+        """What was decided on the letters of a run, oldest first. Purged with the run."""
+        found = run_in_thread(self._letters.decisions(self._io, run_id))
+        return [
+            Decision(each["letter"], each["what"], each["who"], each["why"], each["at"])
+            for each in found
+        ]
 
     # -- deciding
 
@@ -195,6 +215,7 @@ class DeadLetters:
                 tried = plain["attempts"] + 1
                 await self._letters.change(io, run, at, attempts=tried, error=f"{to}: {reason}")
                 raise MessageRefusedError(letter=letter, to=to, reason=reason) from refused
+        await self._letters.decided(io, run, at, decision)
         await self._letters.remove(io, run, at)
 
     # -- effects
@@ -209,6 +230,7 @@ class DeadLetters:
             raise RunEndedError(run_id=run, letter=letter)
         await telling.untold.add(io, run, at)  # whoever works tells it, should this process die
         await self._change(letter, plain, decision, value)
+        await self._letters.decided(io, run, at, decision)
         await self._letters.change(io, run, at, decision=decision)
         if await io.get(end_key(run)) is None:
             await telling.answered(io, run, at)
@@ -274,6 +296,7 @@ class DeadLetters:
                 given,
                 self._worker.address,
             )
+        await self._letters.decided(io, run, at, decision)
         await self._letters.remove(io, run, at)
 
     def _turns(self, plain: Json) -> Turns:

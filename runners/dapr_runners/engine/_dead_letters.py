@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from dapr_runners.engine._io import IO
-from dapr_runners.engine._keys import dead_letters_key, record_key
+from dapr_runners.engine._keys import dead_letters_key, decisions_key, record_key
 from dapr_runners.engine._listed import Listed
 from dapr_runners.engine._work import Json
 
@@ -41,6 +41,26 @@ class Letters:
         """Take a letter off the list, and delete it."""
         await self._listed.remove(io, run, at)
         await io.delete_many([record_key(run, at)])
+
+    async def decided(self, io: IO, run: str, at: str, decision: Json) -> None:
+        """Keep what was decided on a letter for as long as its run is kept."""
+        key = decisions_key(run)
+        while True:
+            found = await io.read(key)
+            taken: list[Json] = [] if found is None else json.loads(found.value)
+            data = json.dumps([*taken, {"letter": f"{run}/{at}", **decision}]).encode()
+            written = (
+                await io.create(key, data)
+                if found is None
+                else await io.replace(key, data, found.etag)
+            )
+            if written:
+                return
+
+    async def decisions(self, io: IO, run: str) -> list[Json]:
+        """What was decided on the letters of ``run``, oldest first."""
+        data = await io.get(decisions_key(run))
+        return [] if data is None else json.loads(data)
 
     async def all(self, io: IO) -> list[tuple[str, str]]:
         """Runs and names of the letters, oldest first."""

@@ -73,6 +73,11 @@ def spec_key(run: str) -> str:
     return f"dr/run/{run}/spec"
 
 
+def decisions_key(run: str) -> str:
+    """State key of what people have decided on the dead letters of ``run``."""
+    return f"dr/run/{run}/decisions"
+
+
 def end_key(run: str) -> str:
     """State key that says how ``run`` ended, first writer wins: the record key of its end, or
     :data:`CANCELLED`."""

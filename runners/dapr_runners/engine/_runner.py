@@ -23,6 +23,7 @@ from dapr_runners.engine._keys import (
     CANCELLED,
     artifact_prefix,
     attempts_key,
+    decisions_key,
     digest,
     end_key,
     is_run_id,
@@ -523,6 +524,7 @@ class Runner:
                 yield record_key(run, live)
         yield record_key(run, BROKEN)
         yield end_key(run)
+        yield decisions_key(run)
         yield spec_key(run)
 
     def _steps_of(self, record: Record) -> Iterable[str]:
