@@ -38,6 +38,13 @@ def pythons(request: pytest.FixtureRequest) -> dict[str, Path]:
         pytest.skip(f"other versions of CrewAI cannot be installed here: {error}")
 
 
+@pytest.fixture(autouse=True)
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CrewAI's own, without what another version of it has left there: an older one cannot read
+    the outputs of tasks that a newer one has written."""
+    monkeypatch.setenv("CREWAI_STORAGE_DIR", str(tmp_path / "crewai"))
+
+
 def test_they_are_what_the_project_says() -> None:
     root = Path(__file__).parents[2]
     assert f'"crewai>={_OLDEST},<1.16"' in (root / "pyproject.toml").read_text()
