@@ -7,41 +7,20 @@ from pathlib import Path
 from crewai import CheckpointConfig
 from crewai.events import crewai_event_bus
 from crewai.events.types.checkpoint_events import CheckpointCompletedEvent
-from crewai.flow.flow import Flow, listen, start
-from pydantic import BaseModel
 
+from chaos.setups.orders_flow import orders_flow
 from chaos.trial import Trial
 
 _CHECKPOINT_SECONDS = 10.0
 
 
-class Order(BaseModel):
-    """The flow's state."""
-
-    id: str = ""
-    key: str | None = None
-    charge: str = ""
-    finalized: bool = False
-
-
 def run(trial: Trial) -> None:
     """The program."""
 
-    class Orders(Flow[Order]):
-        @start()
-        def prepare(self) -> None:
-            self.state.key = trial.saved_key()
-
-        @listen(prepare)
-        def charge(self) -> None:
-            self.state.charge = trial.charge(self.state.key)
-
-        @listen(charge)
-        def finalize(self) -> None:
-            if trial.kill == "recorded":
-                threading.Event().wait(_CHECKPOINT_SECONDS)  # it dies here
-                raise RuntimeError("the checkpoint after the charge was not written")
-            self.state.finalized = True
+    def finalize() -> None:
+        if trial.kill == "recorded":
+            threading.Event().wait(_CHECKPOINT_SECONDS)  # it dies here
+            raise RuntimeError("the checkpoint after the charge was not written")
 
     @crewai_event_bus.on(CheckpointCompletedEvent)
     def saved(source: object, event: CheckpointCompletedEvent) -> None:
@@ -55,7 +34,7 @@ def run(trial: Trial) -> None:
         on_events=["method_execution_finished"],
         restore_from=found[-1] if found else None,
     )
-    Orders().kickoff(from_checkpoint=config)
+    orders_flow(trial, finalize)().kickoff(from_checkpoint=config)
     crewai_event_bus.flush()
 
 

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from crewai.flow.flow import Flow, listen, start
 from crewai.flow.persistence import SQLiteFlowPersistence, persist
-from pydantic import BaseModel
 
+from chaos.setups.orders_flow import orders_flow
 from chaos.trial import Trial
 
 
@@ -20,33 +19,10 @@ class _Persistence(SQLiteFlowPersistence):
             self.trial.reach("recorded")
 
 
-class Order(BaseModel):
-    """The flow's state."""
-
-    id: str = ""
-    key: str | None = None
-    charge: str = ""
-    finalized: bool = False
-
-
 def run(trial: Trial) -> None:
     """The program."""
     persistence = _Persistence(db_path=str(trial.directory / "flow.db"), trial=trial)
 
-    @persist(persistence)
-    class Orders(Flow[Order]):
-        @start()
-        def prepare(self) -> None:
-            self.state.key = trial.saved_key()
-
-        @listen(prepare)
-        def charge(self) -> None:
-            self.state.charge = trial.charge(self.state.key)
-
-        @listen(charge)
-        def finalize(self) -> None:
-            self.state.finalized = True
-
-    flow = Orders()
+    flow: Any = persist(persistence)(orders_flow(trial, lambda: None))()
     flow.kickoff(inputs={"id": trial.run})
     assert flow.state.finalized

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from dapr_runners.cli._overview import Port, Store, overview
+from dapr_runners.cli._options import Port, Store
+from dapr_runners.cli._overview import overview
 
 
 def cancel(

@@ -13,8 +13,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from dapr_runners.cli._options import AsJson, Port, Store, told_of_errors
 from dapr_runners.cli._sidecar import address_of
-from dapr_runners.errors import DaprRunnersError
 
 if TYPE_CHECKING:
     from dapr_runners.effects import DeadLetter, DeadLetters
@@ -30,12 +30,6 @@ dead_letter = typer.Typer(
 Letter = Annotated[str, typer.Argument(help="The letter's id, as `list` shows it.")]
 Who = Annotated[str | None, typer.Option("--who", help="Who decides. Default: the user's name.")]
 Why = Annotated[str, typer.Option("--why", help="Why, for the record.")]
-Store = Annotated[str, typer.Option("--store-name", help="The runners' state store component.")]
-Port = Annotated[
-    int | None,
-    typer.Option("--dapr-grpc-port", help="The sidecar's; default: as the variables say."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @dead_letter.command("list")
@@ -177,11 +171,8 @@ def _letters(
     from dapr_runners.effects import DeadLetters
 
     host, _, found = address_of(port).rpartition(":")
-    try:
+    with told_of_errors():
         yield DeadLetters(store_name=store_name, host=host, port=found, runner=runner)
-    except DaprRunnersError as error:
-        Console(stderr=True).print(f"[red]{escape(str(error))}[/red]", soft_wrap=True)
-        raise typer.Exit(1) from error
 
 
 def _plain(letter: "DeadLetter") -> dict[str, Any]:

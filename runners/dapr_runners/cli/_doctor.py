@@ -1,25 +1,19 @@
 """``dapr-runners doctor``: what is wrong with a setup, in the order in which it would fail."""
 
-from typing import Annotated
-
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from dapr_runners.cli._checks import Finding, frameworks, installation, sidecar
+from dapr_runners.cli._options import Port, Store
 from dapr_runners.cli._sidecar import address_of
 
 _console = Console(highlight=False, soft_wrap=True)
 
 
 def doctor(
-    store_name: Annotated[
-        str, typer.Option("--store-name", help="The state store component of the runners.")
-    ] = "statestore",
-    dapr_grpc_port: Annotated[
-        int | None,
-        typer.Option("--dapr-grpc-port", help="The sidecar's; default: as the variables say."),
-    ] = None,
+    store_name: Store = "statestore",
+    dapr_grpc_port: Port = None,
 ) -> None:
     """Check the installation, and the sidecar that a program started here would find.
 

@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from dapr_runners.cli._overview import AsJson, Port, Store, overview
+from dapr_runners.cli._options import AsJson, Port, Store
+from dapr_runners.cli._overview import overview
 
 if TYPE_CHECKING:
     from dapr_runners.engine import Overview, RunSummary

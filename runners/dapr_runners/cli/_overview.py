@@ -1,25 +1,15 @@
-"""Opens what commands read runs with, and ends them with the text of an error of ours."""
+"""Opens what commands read runs with."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-from rich.console import Console
-from rich.markup import escape
-
+from dapr_runners.cli._options import told_of_errors
 from dapr_runners.cli._sidecar import address_of
-from dapr_runners.errors import DaprRunnersError
 
 if TYPE_CHECKING:
     from dapr_runners.engine import Overview
 
-Store = Annotated[str, typer.Option("--store-name", help="The runners' state store component.")]
-Port = Annotated[
-    int | None,
-    typer.Option("--dapr-grpc-port", help="The sidecar's; default: as the variables say."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _PATIENCE = 3.0
 
 
@@ -29,7 +19,7 @@ def overview(store_name: str, port: int | None) -> "Generator[Overview]":
     from dapr_runners.engine import BlockingIO, Overview, PatientIO, Worker
     from dapr_runners.state import AllowList, Codec, StateStore
 
-    try:
+    with told_of_errors():
         address = address_of(port)
         worker = Worker(address)
         worker.probe()
@@ -40,11 +30,3 @@ def overview(store_name: str, port: int | None) -> "Generator[Overview]":
         finally:
             store.close()
             worker.client.close()
-    except DaprRunnersError as error:
-        fail(error)
-
-
-def fail(error: DaprRunnersError) -> None:
-    """End the command with status 1, and the error's text."""
-    Console(stderr=True).print(f"[red]{escape(str(error))}[/red]", soft_wrap=True)
-    raise typer.Exit(1) from error

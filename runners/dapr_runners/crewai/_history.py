@@ -1,10 +1,9 @@
 """What the records of a run tell of its steps."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
 
 from dapr_runners.crewai._outcomes import Known
-from dapr_runners.engine import IO, Record, record_key
+from dapr_runners.engine import IO, Record, record_key, unpack_record
 from dapr_runners.state import Codec, CorruptRecordError
 
 
@@ -37,10 +36,7 @@ class History:
         for at, key in stored.items():
             if at not in found:
                 raise CorruptRecordError(key=at, reason="it is missing")
-            plain: Any = self._codec.decode(found[at], at)
-            if not isinstance(plain, dict) or "b" not in plain:
-                raise CorruptRecordError(key=at, reason="it is not a record")
-            records.append(Record.unpack(key, cast(dict[str, Any], plain)))
+            records.append(unpack_record(self._codec, key, found[at], at))
         return records
 
 

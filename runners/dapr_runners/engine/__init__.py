@@ -47,6 +47,7 @@ from dapr_runners.engine._work import (
     Produced,
     Record,
     Work,
+    unpack_record,
 )
 from dapr_runners.engine._worker import Worker, default_worker, process_worker
 from dapr_runners.engine.errors import (
@@ -157,6 +158,7 @@ __all__ = [
     "sidecar_fault",
     "sidecar_metadata",
     "spec_key",
+    "unpack_record",
     "unpack_spec",
     "unpacked",
     "until_parked",

@@ -3,7 +3,7 @@ what is to be forgotten for the step to run again."""
 
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import record_key
-from dapr_runners.engine._work import Json, Produced, Record, Work
+from dapr_runners.engine._work import Json, Produced, Work, unpack_record
 from dapr_runners.engine.errors import PoisonStepError
 from dapr_runners.state import Codec
 
@@ -51,7 +51,7 @@ def step_id(work: Work) -> str:
 async def _causes_in(work: Work, codec: Codec, io: IO) -> list[Json]:
     keys = [record_key(work.run, at) for _, at in work.item["done"]]
     found = await io.get_many(keys)
-    records = [Record.unpack(key, codec.decode(found[key], key)) for key in keys if key in found]
+    records = [unpack_record(codec, key, found[key], key) for key in keys if key in found]
     return [one.outcome["cause"] for one in records if "cause" in one.outcome]
 
 
@@ -61,7 +61,7 @@ async def _planned(work: Work, codec: Codec, io: IO) -> list[str]:
     data = await io.get(key)
     if data is None:
         return []
-    steps = Record.unpack(key, codec.decode(data, key)).outcome["steps"]
+    steps = unpack_record(codec, key, data, key).outcome["steps"]
     return [f"{work.lane}{work.n}:{step['id']}" for step in steps]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import dead_letters_key, decisions_key, record_key
-from dapr_runners.engine._listed import Listed
+from dapr_runners.engine._listed import Listed, change_list
 from dapr_runners.engine._work import Json
 
 PARKED, FAILED, UNSENT = "parked/", "failed/", "unsent/"
@@ -44,18 +44,8 @@ class Letters:
 
     async def decided(self, io: IO, run: str, at: str, decision: Json) -> None:
         """Keep what was decided on a letter for as long as its run is kept."""
-        key = decisions_key(run)
-        while True:
-            found = await io.read(key)
-            taken: list[Json] = [] if found is None else json.loads(found.value)
-            data = json.dumps([*taken, {"letter": f"{run}/{at}", **decision}]).encode()
-            written = (
-                await io.create(key, data)
-                if found is None
-                else await io.replace(key, data, found.etag)
-            )
-            if written:
-                return
+        taken: Json = {"letter": f"{run}/{at}", **decision}
+        await change_list(io, decisions_key(run), lambda before: [*before, taken])
 
     async def decisions(self, io: IO, run: str) -> list[Json]:
         """What was decided on the letters of ``run``, oldest first."""

@@ -1,14 +1,15 @@
 """Where the effects of a run are recorded, and how they are found by their steps."""
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
 from typing import Any
 
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import record_key
 
 _WINDOW = 8
-"""Markers read at once. As many may be missing in a row before the last."""
+"""Numbers read at once. As many may be missing in a row before the last."""
 _FIRST_LOOK = 2
 """Markers of a step that are looked for where most steps have none."""
 
@@ -25,16 +26,8 @@ def begun_key(run: str, step: str, number: int) -> str:
 
 async def begun_in(run: str, step: str, io: IO) -> AsyncIterator[tuple[int, dict[str, Any]]]:
     """What names the effects that were begun in a step, by number."""
-    start = 0
-    while True:
-        keys = [begun_key(run, step, number) for number in range(start, start + _WINDOW)]
-        found = await io.get_many(keys)
-        for number, key in enumerate(keys, start):
-            if key in found:
-                yield number, json.loads(found[key])
-        if not found:
-            return
-        start += _WINDOW
+    async for number, data in _numbered(partial(begun_key, run, step), io):
+        yield number, json.loads(data)
 
 
 def answer_key(run: str, step: str, number: int) -> str:
@@ -42,11 +35,16 @@ def answer_key(run: str, step: str, number: int) -> str:
     return record_key(run, f"answer/{step}/{number}")
 
 
-async def answers_in(run: str, step: str, io: IO) -> AsyncIterator[tuple[int, bytes]]:
+def answers_in(run: str, step: str, io: IO) -> AsyncIterator[tuple[int, bytes]]:
     """What models have answered in a step, by number."""
+    return _numbered(partial(answer_key, run, step), io)
+
+
+async def _numbered(key_of: Callable[[int], str], io: IO) -> AsyncIterator[tuple[int, bytes]]:
+    """What is stored under the keys of the numbers from 0 on, by number."""
     start = 0
     while True:
-        keys = [answer_key(run, step, number) for number in range(start, start + _WINDOW)]
+        keys = [key_of(number) for number in range(start, start + _WINDOW)]
         found = await io.get_many(keys)
         for number, key in enumerate(keys, start):
             if key in found:

@@ -34,16 +34,19 @@ class Listed:
         )
 
     async def _change(self, io: IO, change: Callable[[list[Any]], list[Any] | None]) -> None:
-        while True:
-            found = await io.read(self._key)
-            changed = change([] if found is None else json.loads(found.value))
-            if changed is None:
-                return
-            data = json.dumps(changed).encode()
-            written = (
-                await io.create(self._key, data)
-                if found is None
-                else await io.replace(self._key, data, found.etag)
-            )
-            if written:
-                return
+        await change_list(io, self._key, change)
+
+
+async def change_list(io: IO, key: str, change: Callable[[list[Any]], list[Any] | None]) -> None:
+    """Change the JSON list under the state key ``key``, as if alone; None leaves it as it is."""
+    while True:
+        found = await io.read(key)
+        changed = change([] if found is None else json.loads(found.value))
+        if changed is None:
+            return
+        data = json.dumps(changed).encode()
+        written = (
+            await io.create(key, data) if found is None else await io.replace(key, data, found.etag)
+        )
+        if written:
+            return

@@ -14,7 +14,7 @@ from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import attempts_key, end_key, record_key, sent_key, spec_key
 from dapr_runners.engine._telling import OVER, within
 from dapr_runners.engine._turns import Turns, named, unpack_spec
-from dapr_runners.engine._work import AGAIN, Json, Record
+from dapr_runners.engine._work import AGAIN, Json, unpack_record
 from dapr_runners.engine.errors import (
     RunNotEndedError,
     RunNotFoundError,
@@ -91,7 +91,7 @@ async def _failed_beside(io: IO, codec: Codec, run: str, steps: list[str]) -> li
     """Those of ``steps`` whose record tells that they have failed as well, of the same."""
     stored = {record_key(run, step): step for step in steps}
     found = await io.get_many(list(stored))
-    records = [Record.unpack(stored[at], codec.decode(data, at)) for at, data in found.items()]
+    records = [unpack_record(codec, stored[at], data, at) for at, data in found.items()]
     return [record.key for record in records if "cause" in record.outcome]
 
 

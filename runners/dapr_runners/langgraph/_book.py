@@ -1,8 +1,6 @@
 """Reading back what steps and plans recorded."""
 
-from typing import Any
-
-from dapr_runners.engine import IO, Record, Work, record_key
+from dapr_runners.engine import IO, Record, Work, record_key, unpack_record
 from dapr_runners.langgraph._parking import StepResult
 from dapr_runners.langgraph._results import thaw_result
 from dapr_runners.langgraph._scope import Scope
@@ -56,5 +54,4 @@ class Book:
         return thaw_result(record.body["result"], reader)
 
     def _unpack(self, key: str, at: str, data: bytes) -> Record:
-        plain: Any = self._codec.decode(data, at)
-        return Record.unpack(key, plain)
+        return unpack_record(self._codec, key, data, at)
