@@ -16,8 +16,10 @@ from dapr_runners.effects.errors import (
     RunEndedError,
 )
 from dapr_runners.engine import (
+    FAILED,
     IO,
     PARKED,
+    UNSENT,
     BlockingIO,
     Delivery,
     Json,
@@ -29,10 +31,12 @@ from dapr_runners.engine import (
     Turns,
     Worker,
     end_key,
+    mark_of,
     process_worker,
     resolved_key,
     restart,
     run_in_thread,
+    tenant_mark,
     unpacked,
 )
 from dapr_runners.state import AllowList, Codec, StateStore
@@ -84,6 +88,7 @@ class Decision:
 class DeadLetters:
     """The dead letters of a state store; those of ``runner``, if that is named.
 
+    They are those of ``tenant``, or of no tenant if none is named; with ``all_tenants``, all.
     ``host`` and ``port`` are the sidecar's gRPC endpoint (default: as the Dapr SDK finds it),
     ``store_name`` its state store component. A runner's ``dead_letters()`` gives its own. Every
     decision is recorded with ``who`` made it, and ``why``. Calls block.
@@ -96,6 +101,8 @@ class DeadLetters:
         host: str | None = None,
         port: str | int | None = None,
         runner: str | None = None,
+        tenant: str | None = None,
+        all_tenants: bool = False,
         store: StateStore | None = None,
         codec: Codec | None = None,
         worker: Worker | None = None,
@@ -108,6 +115,7 @@ class DeadLetters:
         self._codec = codec or Codec(AllowList())
         self._worker = worker or process_worker(store.address)
         self._runner = runner
+        self._mark = None if all_tenants else tenant_mark(tenant)
         self._letters = Letters()
         self._records = EffectRecords(self._io, self._codec)
         self._delivery = Delivery(store)
@@ -125,6 +133,8 @@ class DeadLetters:
 
     def decisions(self, run_id: str) -> "list[Decision]":
         """What was decided on the letters of a run, oldest first. Purged with the run."""
+        if not self._may_see(run_id):
+            return []
         found = run_in_thread(self._letters.decisions(self._io, run_id))
         return [
             Decision(each["letter"], each["what"], each["who"], each["why"], each["at"])
@@ -157,7 +167,7 @@ class DeadLetters:
     async def _list(self, run_id: str | None) -> "list[DeadLetter]":
         found: list[DeadLetter] = []
         for run, at in await self._letters.all(self._io):
-            if run_id not in (None, run):
+            if run_id not in (None, run) or not self._may_see(run):
                 continue
             plain = await self._letters.get(self._io, run, at)
             if plain is None or self._runner not in (None, plain["runner"]):
@@ -172,8 +182,13 @@ class DeadLetters:
         found = await self._record(plain)
         return _letter(letter, plain, None if found is None else found.record)
 
+    def _may_see(self, run: str) -> bool:
+        return self._mark in (None, mark_of(run))
+
     async def _plain(self, letter: str) -> Json:
         run, _, at = letter.partition("/")
+        if not (self._may_see(run) and at.startswith((PARKED, FAILED, UNSENT))):
+            raise DeadLetterNotFoundError(letter=letter)
         plain = await self._letters.get(self._io, run, at)
         if plain is None or self._runner not in (None, plain["runner"]):
             raise DeadLetterNotFoundError(letter=letter)
@@ -300,7 +315,8 @@ class DeadLetters:
         await self._letters.remove(io, run, at)
 
     def _turns(self, plain: Json) -> Turns:
-        return Turns(plain["runner"], self._codec, lambda: self._worker.client, _no_base)
+        mark = mark_of(plain["run_id"])
+        return Turns(plain["runner"], self._codec, lambda: self._worker.client, _no_base, mark)
 
 
 def _no_base(run: str, mode: str) -> Json:

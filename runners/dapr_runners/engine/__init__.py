@@ -19,6 +19,7 @@ from dapr_runners.engine._keys import (
     artifact_prefix,
     digest,
     end_key,
+    is_text,
     record_key,
     resolved_key,
     safe_name,
@@ -32,10 +33,12 @@ from dapr_runners.engine._parked_event import parked_event, until_parked
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
+from dapr_runners.engine._recent import Recent
 from dapr_runners.engine._restart import restart
 from dapr_runners.engine._retry import Retry
 from dapr_runners.engine._runner import Runner
 from dapr_runners.engine._telling import Telling
+from dapr_runners.engine._tenants import mark_of, tenant_mark, within
 from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, Turns, unpack_spec
 from dapr_runners.engine._wide import needs_parts
 from dapr_runners.engine._work import (
@@ -55,6 +58,8 @@ from dapr_runners.engine.errors import (
     DuplicateRunnerError,
     EffectUnknownError,
     InvalidRunIdError,
+    InvalidRunnerNameError,
+    InvalidTenantError,
     InvalidThreadIdError,
     MessageUndeliveredError,
     PoisonStepError,
@@ -67,6 +72,7 @@ from dapr_runners.engine.errors import (
     RunNotFoundError,
     RunSupersededError,
     StepTimeoutError,
+    TenantMismatchError,
     UnknownStepError,
     UnsupportedSdkError,
     WorkerMissingError,
@@ -94,6 +100,8 @@ __all__ = [
     "EffectUnknownError",
     "Halt",
     "InvalidRunIdError",
+    "InvalidRunnerNameError",
+    "InvalidTenantError",
     "InvalidThreadIdError",
     "Journal",
     "Json",
@@ -113,6 +121,7 @@ __all__ = [
     "Progress",
     "PubSub",
     "Reader",
+    "Recent",
     "Record",
     "Retry",
     "RunActiveError",
@@ -128,6 +137,7 @@ __all__ = [
     "StepSummary",
     "StepTimeoutError",
     "Telling",
+    "TenantMismatchError",
     "Turns",
     "UnknownStepError",
     "UnsupportedSdkError",
@@ -145,7 +155,9 @@ __all__ = [
     "effect_key",
     "end_key",
     "is_dead",
+    "is_text",
     "iterate_in_thread",
+    "mark_of",
     "needs_parts",
     "parked_event",
     "process_identity",
@@ -158,9 +170,11 @@ __all__ = [
     "sidecar_fault",
     "sidecar_metadata",
     "spec_key",
+    "tenant_mark",
     "unpack_record",
     "unpack_spec",
     "unpacked",
     "until_parked",
+    "within",
     "without_sdk_log",
 ]

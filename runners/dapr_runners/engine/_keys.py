@@ -2,12 +2,16 @@
 
 import hashlib
 import re
+import secrets
 
 CANCELLED = b"cancelled"
 BROKEN = "broken"
 """Record key of the end of a run that could not go on, whatever step it was at."""
 _SAFE = re.compile(r"[^A-Za-z0-9_-]+")
-_RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_LONGEST = 64
+_RUN_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{_LONGEST}}}")
+_NAME, _NAME_MARKED = 32, 14
+"""Characters of a runner's name in the id of a run, and in one with a tenant's mark."""
 
 
 def safe_name(name: str) -> str:
@@ -24,9 +28,24 @@ def digest(*parts: str) -> str:
     return hashed.hexdigest()
 
 
-def run_id(runner: str, thread: str, turn: int) -> str:
-    """The id of the ``turn``-th run (from 1) of ``thread``: at most 64 characters, for daprd."""
-    return f"{safe_name(runner)[:32]}-{digest(runner, thread)}-{turn}"
+def run_id(runner: str, thread: str, turn: int, mark: str = "") -> str:
+    """The id of the ``turn``-th run (from 1) of ``thread``: at most 64 characters, for daprd.
+    ``mark`` is the tenant's."""
+    return f"{_stem(runner, mark)}-{digest(runner, thread)}-{turn}"
+
+
+def own_run_id(runner: str, mark: str = "") -> str:
+    """An id for a run without a thread, which no other run has."""
+    return f"{_stem(runner, mark)}-{secrets.token_hex(8)}"
+
+
+def _stem(runner: str, mark: str) -> str:
+    return f"{mark}{safe_name(runner)[: _NAME_MARKED if mark else _NAME]}"
+
+
+def longest_run_id(mark: str = "") -> int:
+    """How many characters a caller's name of a run may have. ``mark`` is the tenant's."""
+    return _LONGEST - len(mark)
 
 
 def is_text(text: str) -> bool:
@@ -43,9 +62,9 @@ def is_run_id(text: str) -> bool:
     return _RUN_ID.fullmatch(text) is not None
 
 
-def thread_key(runner: str, thread: str) -> str:
-    """State key of the pointer to a thread's newest turn."""
-    return f"dr/thread/{safe_name(runner)[:32]}-{digest(runner, thread)}"
+def thread_key(runner: str, thread: str, mark: str = "") -> str:
+    """State key of the pointer to a thread's newest turn. ``mark`` is the tenant's."""
+    return f"dr/thread/{mark}{safe_name(runner)[:_NAME]}-{digest(runner, thread)}"
 
 
 def company_key(runner: str) -> str:

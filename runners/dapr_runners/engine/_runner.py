@@ -1,10 +1,11 @@
 """What the runners of all frameworks have in common: life, runs, and their results."""
 
 import asyncio
+import copy
 import logging
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -28,8 +29,9 @@ from dapr_runners.engine._keys import (
     end_key,
     is_run_id,
     is_text,
+    longest_run_id,
+    own_run_id,
     record_key,
-    safe_name,
     sent_key,
     spec_key,
 )
@@ -37,7 +39,9 @@ from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._patience import ASKING, PatientIO
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
+from dapr_runners.engine._recent import Recent
 from dapr_runners.engine._telling import OVER, Telling
+from dapr_runners.engine._tenants import check_runner_name, tenant_mark, within
 from dapr_runners.engine._turns import (
     Claim,
     MultitaskStrategy,
@@ -58,6 +62,7 @@ from dapr_runners.engine.errors import (
     RunnerNotStartedError,
     RunNotEndedError,
     RunNotFoundError,
+    TenantMismatchError,
     UnknownStepError,
 )
 from dapr_runners.errors import DaprRunnersError
@@ -71,7 +76,19 @@ from dapr_runners.state import (
 logger = logging.getLogger("dapr_runners")
 _PURGE_PATIENCE = 2.0
 """Seconds: the longest pause while the workflow of a run that has ended is about to end too."""
+_VIEWS = 256
+"""Tenants for which a process keeps what :meth:`Runner.for_tenant` gives."""
 T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Life:
+    """How far a runner is, and what it is for its tenants, which share its life."""
+
+    started: bool = False
+    connected: bool = False
+    registered: bool = False
+    views: Recent[str, Any] = field(default_factory=lambda: Recent(_VIEWS))
 
 
 class Runner:
@@ -108,7 +125,10 @@ class Runner:
         pubsub: PubSub | None = None,
         live_log: LiveLog | None = None,
     ) -> None:
+        check_runner_name(name)
         self.name = name
+        self._tenant: str | None = None
+        self._mark = ""
         self._live_log = live_log
         self.store = store
         self._codec = codec
@@ -119,7 +139,7 @@ class Runner:
         self._step_timeout = step_timeout
         self._is_fast = steps_per_activity > 1 or seconds_per_activity is not None
         self._strategy: MultitaskStrategy = multitask_strategy
-        self._started = self._connected = False
+        self._life = _Life()
         self._turns = Turns(name, codec, lambda: self._worker.client, self._base)
         self._journal = Journal(
             adapter,
@@ -137,24 +157,61 @@ class Runner:
             lambda: run_in_thread(self._telling.remind(PatientIO(BlockingIO(store), seconds=0.0))),
             for_good=self._takes_answers,
         )
-        self._registered = False
         self._register()
+
+    # -- tenants
+
+    @property
+    def tenant(self) -> str | None:
+        """Whose runs these are: see :meth:`for_tenant`. None: those of no tenant."""
+        return self._tenant
+
+    def for_tenant(self, tenant: str) -> Self:
+        """This runner for ``tenant`` alone: all that it starts is under the tenant, and it finds
+        nothing of another's, nor of no tenant's, whatever ids it is asked for. It has this runner's
+        life: what starts or shuts down one does so for all. Cheap: make it for each request.
+
+        Raises :class:`InvalidTenantError`, and :class:`TenantMismatchError` on the runner of
+        another tenant.
+        """
+        if self._tenant is not None:
+            if self._tenant != tenant:
+                raise TenantMismatchError(runner=self.name, tenant=self._tenant, named=tenant)
+            return self
+        view: Self | None = self._life.views.get(tenant)
+        if view is None:
+            view = copy.copy(self)
+            view._tenant, view._mark = tenant, tenant_mark(tenant)
+            view._turns = self._turns.of(view._mark)
+            view._bind()
+            self._life.views[tenant] = view
+        return view
+
+    def _bind(self) -> None:
+        """This copy was made for one tenant."""
+
+    def _named(self, run_id: str) -> str:
+        """The run that ``run_id`` names here. Raises RunNotFoundError if that cannot be one."""
+        run = within(self._mark, run_id)
+        if run is None or not is_run_id(run):
+            raise RunNotFoundError(run_id=run_id)
+        return run
 
     # -- life
 
     @property
     def is_running(self) -> bool:
         """Whether this process works on runs of this runner."""
-        return self._started
+        return self._life.started
 
     def start(self) -> None:
         """Begin to work: on new runs, and on what a dead process left behind. Idempotent."""
-        if not self._started:
+        if not self._life.started:
             self._register()
             if self._live_log is not None:
                 self._live_log.open()
             self._worker.start()
-            self._started = True
+            self._life.started = True
             self._look_out()
 
     def connect(self) -> None:
@@ -163,24 +220,24 @@ class Runner:
 
         A process that has started any other runner of the same sidecar works for this one too.
         """
-        if not (self._started or self._connected):
+        if not (self._life.started or self._life.connected):
             self._register()
             self._worker.connect()
-            self._connected = True
+            self._life.connected = True
             self._look_out()
 
     def shutdown(self) -> None:
         """Stop working and calling. Runs that are not finished go on when a worker is there
         again."""
         self._lookout.end()
-        if self._connected:
-            self._connected = False
+        if self._life.connected:
+            self._life.connected = False
             self._worker.disconnect()
-        if self._started:
-            self._started = False
+        if self._life.started:
+            self._life.started = False
             self._worker.stop()
         self._worker.unregister(self.name, self._journal)
-        self._registered = False
+        self._life.registered = False
         if self._live_log is not None:
             self._live_log.close()
 
@@ -210,17 +267,17 @@ class Runner:
         await asyncio.to_thread(self.shutdown)
 
     def _look_out(self) -> None:
-        if self._takes_answers or self._started:
+        if self._takes_answers or self._life.started:
             self._lookout.begin()
 
     def _register(self) -> None:
-        if not self._registered:
+        if not self._life.registered:
             names = list(self._adapter.activity_names())
             self._worker.register(self.name, self._journal, self.store, names)
-            self._registered = True
+            self._life.registered = True
 
     def _require_started(self) -> None:
-        if not (self._started or self._connected):
+        if not (self._life.started or self._life.connected):
             raise RunnerNotStartedError(runner=self.name)
 
     def _base(self, run: str, mode: str) -> Json:
@@ -252,12 +309,19 @@ class Runner:
         before_schedule: Callable[[str], None],
     ) -> Claim:
         self._require_started()
-        if wanted is not None and not is_run_id(wanted):
-            raise InvalidRunIdError(run_id=wanted)
+        if wanted is not None:
+            run = within(self._mark, wanted)
+            # Empty is no name, though it might be one with a mark.
+            if not wanted or run is None or not is_run_id(run):
+                raise InvalidRunIdError(run_id=wanted, longest=longest_run_id(self._mark))
+            wanted = run
         if thread is not None and not is_text(thread):
             raise InvalidThreadIdError(thread=thread)
         fingerprint = digest(self.name, fingerprint)
-        packed = pack_spec(self._codec, fingerprint, {**spec, "thread": thread})
+        spec = {**spec, "thread": thread}
+        if self._tenant is not None:
+            spec["tenant"] = self._tenant
+        packed = pack_spec(self._codec, fingerprint, spec)
         lend = before_schedule if self._worker.is_working else _nothing
 
         def before(run: str) -> None:
@@ -265,7 +329,7 @@ class Runner:
             lend(run)
 
         if thread is None:
-            run = wanted or f"{safe_name(self.name)[:32]}-{secrets.token_hex(8)}"
+            run = wanted or own_run_id(self.name, self._mark)
             return await self._turns.start_unthreaded(
                 io,
                 run=run,
@@ -306,7 +370,7 @@ class Runner:
             caught_up,
             self._codec if live else None,
             self._pubsub,
-            works_here=self._started,
+            works_here=self._life.started,
         )
         try:
             async for events in reader.events():
@@ -405,11 +469,14 @@ class Runner:
     def get_workflow_status(self, workflow_id: str) -> dict[str, Any] | None:
         """State of the run ``workflow_id``: ``workflow_id``, ``status``, ``custom_status``,
         ``created_at``, ``last_updated_at``; None when there is no such workflow."""
-        state = self._ask(lambda client: client.get_workflow_state(workflow_id))
+        run = within(self._mark, workflow_id)
+        if run is None or not is_run_id(run):
+            return None
+        state = self._ask(lambda client: client.get_workflow_state(run))
         if state is None:
             return None
         return {
-            "workflow_id": workflow_id,
+            "workflow_id": run,
             "status": state.runtime_status.name,
             "custom_status": state.serialized_custom_status,
             "created_at": state.created_at,
@@ -435,7 +502,7 @@ class Runner:
 
     def _resolve(self, run_id: str | None, thread_id: str | None) -> str:
         if run_id is not None:
-            return run_id
+            return self._named(run_id)
         if thread_id is None:
             raise TypeError(f"pass run_id or {self._keyed_by}")
         return run_in_thread(self._turns.current(self._blocking(), thread_id))

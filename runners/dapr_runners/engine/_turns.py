@@ -4,6 +4,7 @@ The pointer of a thread names its newest turn and holds what that turn was start
 caller that died between claiming and scheduling is made good by the next caller, whoever it is.
 """
 
+import copy
 import enum
 import json
 import logging
@@ -64,7 +65,7 @@ class Claim:
 
 
 class Turns:
-    """Claims runs of one runner."""
+    """Claims runs of one runner; ``mark`` is the tenant's."""
 
     def __init__(
         self,
@@ -72,12 +73,23 @@ class Turns:
         codec: Codec,
         client: Callable[[], sdk.DaprWorkflowClient],
         base: Callable[[str, str], Json],
+        mark: str = "",
     ) -> None:
+        self._mark = mark
         self._runner = runner
         self._codec = codec
         self._client = client
         self._base = base
         self._received: OrderedDict[str, int] = OrderedDict()
+
+    def of(self, mark: str) -> "Turns":
+        """Those of the tenant that has ``mark``."""
+        turns = copy.copy(self)
+        turns._mark = mark
+        return turns
+
+    def _key(self, thread: str) -> str:
+        return thread_key(self._runner, thread, self._mark)
 
     @contextmanager
     def handing_over(self, run: str) -> Generator[None]:
@@ -109,7 +121,7 @@ class Turns:
         wanted: str | None = None,
     ) -> Claim:
         """The run for a call with this ``fingerprint`` on ``thread``. ``wanted``: its run id."""
-        key = thread_key(self._runner, thread)
+        key = self._key(thread)
         while True:
             stored = await io.read(key)
             pointer = None if stored is None else self._pointer(key, stored.value)
@@ -136,7 +148,7 @@ class Turns:
                 if same and not received and progress is Progress.ENDED:
                     return Claim(pointer.run, thread, started=False)
             turn = 1 if pointer is None else pointer.turn + 1
-            run = wanted or run_id(self._runner, thread, turn)
+            run = wanted or run_id(self._runner, thread, turn, self._mark)
             packed = self._pack(Pointer(turn, run, fingerprint, spec))
             won = (
                 await io.create(key, packed)
@@ -270,7 +282,7 @@ class Turns:
 
     async def pointer(self, io: IO, thread: str) -> Pointer | None:
         """The newest turn of ``thread``."""
-        key = thread_key(self._runner, thread)
+        key = self._key(thread)
         data = await io.get(key)
         return None if data is None else self._pointer(key, data)
 
@@ -285,7 +297,7 @@ class Turns:
         """A caller has received the end of the run: the next call with its input is a new turn."""
         if claim.thread is None:
             return
-        key = thread_key(self._runner, claim.thread)
+        key = self._key(claim.thread)
         while (stored := await io.read(key)) is not None:
             pointer = self._pointer(key, stored.value)
             if pointer.run != claim.run or pointer.delivered:
@@ -296,7 +308,7 @@ class Turns:
     async def expected(self, io: IO, thread: str, run: str) -> None:
         """``run`` of ``thread`` goes on after its end: the next call with its input gets its
         result."""
-        key = thread_key(self._runner, thread)
+        key = self._key(thread)
         while (stored := await io.read(key)) is not None:
             pointer = self._pointer(key, stored.value)
             if pointer.run != run or not pointer.delivered:
@@ -307,7 +319,7 @@ class Turns:
 
     async def purged(self, io: IO, thread: str, run: str) -> None:
         """``run`` of ``thread`` is about to be deleted. Its turn has been, and is forgotten."""
-        key = thread_key(self._runner, thread)
+        key = self._key(thread)
         while (stored := await io.read(key)) is not None:
             pointer = self._pointer(key, stored.value)
             if pointer.run != run:

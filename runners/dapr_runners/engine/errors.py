@@ -59,10 +59,39 @@ class InvalidThreadIdError(DaprRunnersError, ValueError):
 
 @dataclass(eq=False)
 class InvalidRunIdError(DaprRunnersError, ValueError):
-    """The run id {run_id!r} cannot name a Dapr workflow, so nothing was started. Use 1 to 64
+    """The run id {run_id!r} cannot name a Dapr workflow, so nothing was started. Use 1 to {longest}
     letters, digits, '-' and '_'."""
 
     run_id: str
+    longest: int = 64
+
+
+@dataclass(eq=False)
+class InvalidTenantError(DaprRunnersError, ValueError):
+    """{tenant!r} cannot name a tenant, as {reason}, so nothing was looked up or started. Use a text
+    of 1 to 256 characters without control characters: the id that your accounts have."""
+
+    tenant: str
+    reason: str
+
+
+@dataclass(eq=False)
+class TenantMismatchError(DaprRunnersError, ValueError):
+    """A call on the runner {runner!r} for the tenant {tenant!r} names the tenant {named!r}, so it
+    was refused and nothing was looked up or started. Name one tenant: that of for_tenant()."""
+
+    runner: str
+    tenant: str
+    named: str
+
+
+@dataclass(eq=False)
+class InvalidRunnerNameError(DaprRunnersError, ValueError):
+    """{runner!r} cannot name a runner, as {reason}, so it was not made. Use another name: letters,
+    digits, '-' and '_' are always right."""
+
+    runner: str
+    reason: str
 
 
 @dataclass(eq=False)

@@ -63,7 +63,7 @@ class GraphAdapter:
         store: StateStore,
         bus: Bus,
         *,
-        saver: Callable[[], BaseCheckpointSaver[Any]],
+        saver: Callable[[str], BaseCheckpointSaver[Any]],
         retry_after: RetryAfter,
         artifact_limit: int,
         live_log: LiveLog,

@@ -6,8 +6,10 @@ arguments, results and exceptions.
 """
 
 import copy
+import functools
 from typing import Any, Protocol
 
+from langchain_core.runnables.config import merge_configs
 from langgraph.pregel import Pregel
 
 _TASK_ID = "__pregel_task_id"
@@ -18,6 +20,21 @@ class Streams(Protocol):
 
     def stream(self, input: Any, config: Any = None, **arguments: Any) -> Any: ...
     def astream(self, input: Any, config: Any = None, **arguments: Any) -> Any: ...
+    def for_another_tenant(self, config: Any) -> Any:
+        """The copy for the tenant that ``config`` names, if that is not this one's."""
+        ...
+
+
+_OF_STATE = (
+    "get_state",
+    "aget_state",
+    "get_state_history",
+    "aget_state_history",
+    "update_state",
+    "aupdate_state",
+    "bulk_update_state",
+    "abulk_update_state",
+)
 
 
 def durable_copy(graph: Pregel[Any, Any, Any, Any], streams: Streams, checkpointer: Any) -> Any:
@@ -34,7 +51,21 @@ def durable_copy(graph: Pregel[Any, Any, Any, Any], streams: Streams, checkpoint
             return kind.astream(self, input, config, **arguments)
         return streams.astream(input, config, **arguments)
 
+    def of_tenant(name: str) -> Any:
+        of_graph = getattr(kind, name)
+
+        @functools.wraps(of_graph)
+        def call(self: Any, config: Any, *args: Any, **arguments: Any) -> Any:
+            if not _is_nested(config):
+                whole = merge_configs(self.config, config)
+                if (other := streams.for_another_tenant(whole)) is not None:
+                    return getattr(other, name)(whole, *args, **arguments)
+            return of_graph(self, config, *args, **arguments)
+
+        return call
+
     members = {"stream": stream, "astream": astream, "__module__": __name__}
+    members |= {name: of_tenant(name) for name in _OF_STATE}
     clone: Any = copy.copy(graph)
     clone.__class__ = type(kind.__name__, (kind,), members)
     clone.checkpointer = checkpointer

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, nullcontext, suppress
-from typing import Any, Literal, cast
+from typing import Any, Literal, Self, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
@@ -26,7 +26,6 @@ from dapr_runners.engine import (
     digest,
     iterate_in_thread,
     run_in_thread,
-    safe_name,
 )
 from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._adapter import GraphAdapter
@@ -34,7 +33,7 @@ from dapr_runners.langgraph._answers import leave_answers
 from dapr_runners.langgraph._events import is_asked, run_events
 from dapr_runners.langgraph._facade import durable_copy
 from dapr_runners.langgraph._retry import StepRetry
-from dapr_runners.langgraph._saver import DaprSaver
+from dapr_runners.langgraph._savers import Savers
 from dapr_runners.langgraph._specs import Call, Extras, split_config
 from dapr_runners.langgraph._types import codec_for
 from dapr_runners.langgraph._views import asks, modes_of, view, with_modes
@@ -58,6 +57,8 @@ _LAST_EVENTS = ("workflow_completed", "workflow_failed", "workflow_interrupted")
 _OF_EVERY_RUN = ("updates", "values")
 """Stream modes that tell what a run of :meth:`run_async` asked, and what came of it."""
 
+_TENANT = "tenant_id"
+"""Name of the tenant in the configurable part of a config."""
 _LEAVING_PATIENCE = 2.0
 """Seconds that a caller who leaves at an interrupt waits for its run to end."""
 
@@ -88,7 +89,8 @@ class DaprWorkflowGraphRunner(Runner):
 
     LangGraph's own methods (``invoke``, ``stream``, ``batch``, ``get_state``, ``update_state``, ...
     and their async twins) have LangGraph's arguments, results and exceptions. A thread is
-    ``config["configurable"]["thread_id"]``. A graph compiled without a checkpointer gets a
+    ``config["configurable"]["thread_id"]``; ``["tenant_id"]`` beside it makes it a call on
+    :meth:`for_tenant`. A graph compiled without a checkpointer gets a
     :class:`DaprSaver` for calls with a thread; compile with ``checkpointer=False`` to keep it off.
     """
 
@@ -140,7 +142,7 @@ class DaprWorkflowGraphRunner(Runner):
         store = store or StateStore(store_name, address=address)
         bus = Bus()
         retry_after = _never if retry is None else retry.pause
-        self._own_saver: DaprSaver | None = None
+        self._savers = Savers(name, graph, store)
         pubsub = None
         if live_pubsub is not None:
             pubsub = PubSub(live_pubsub, store.address, os.environ.get("DAPR_API_TOKEN"))
@@ -151,7 +153,7 @@ class DaprWorkflowGraphRunner(Runner):
             codec,
             store,
             bus,
-            saver=self._dapr_saver,
+            saver=self._savers.of,
             retry_after=lambda _node, error, attempt, age: retry_after(error, attempt, age),
             artifact_limit=artifact_limit,
             live_log=live_log,
@@ -173,7 +175,7 @@ class DaprWorkflowGraphRunner(Runner):
             seconds_per_activity=seconds_per_activity,
             multitask_strategy=multitask_strategy,
         )
-        self.durable: Any = durable_copy(graph, self, self._saver_for_state())
+        self._bind()
 
     def _unknown_step(self, run: str, step: str) -> Exception:
         return GraphChangedError(run_id=run, runner=self.name, node=step)
@@ -182,18 +184,23 @@ class DaprWorkflowGraphRunner(Runner):
         super().shutdown()
         leave_answers()
 
-    # -- savers
+    # -- tenants
 
-    def _dapr_saver(self) -> DaprSaver:
-        if self._own_saver is None:
-            # Threads of this runner only: another one's thread of the same id is another thread.
-            prefix = f"checkpoints/{safe_name(self.name)[:32]}-{digest(self.name)}"
-            self._own_saver = DaprSaver(self.store, key_prefix=prefix)
-        return self._own_saver
+    def _bind(self) -> None:
+        has_none = cast(Any, self.graph).checkpointer is False
+        saver = False if has_none else self._savers.of(self._mark)
+        self.durable: Any = durable_copy(self.graph, self, saver)
 
-    def _saver_for_state(self) -> Any:
-        own = cast(Any, self.graph).checkpointer
-        return self._dapr_saver() if own is None or own is True else own
+    def _called_with(self, config: Any) -> Self:
+        """The runner of the tenant that ``config`` names, if it names one."""
+        whole: Any = lg.ensure_config(cast(Any, self.graph).config, config)
+        tenant = whole[lg.CONF].get(_TENANT)
+        return self if tenant is None else self.for_tenant(str(tenant))
+
+    def for_another_tenant(self, config: Any) -> Any:
+        """:attr:`durable` for the tenant that ``config`` names, if that is not this runner's."""
+        runner = self._called_with(config)
+        return None if runner is self else runner.durable
 
     # -- calls
 
@@ -208,8 +215,10 @@ class DaprWorkflowGraphRunner(Runner):
         own = cast(Any, self.graph).checkpointer
         # With what the graph is bound to, and what a LangChain runnable around the call passes on.
         merged: Any = lg.ensure_config(cast(Any, self.graph).config, config)
-        if merged["configurable"]:
-            kept["configurable"] = merged["configurable"]
+        if self._tenant is not None:
+            merged[lg.CONF] = {**merged[lg.CONF], _TENANT: self._tenant}
+        if merged[lg.CONF]:
+            kept[lg.CONF] = merged[lg.CONF]
         has_thread = _thread_of(kept) is not None
         saver = isinstance(own, BaseCheckpointSaver) or (own is not False and has_thread)
         recorded = {
@@ -292,6 +301,9 @@ class DaprWorkflowGraphRunner(Runner):
 
     def stream(self, input: Any, config: Any = None, **arguments: Any) -> Iterator[Any]:
         """``Pregel.stream``, as a durable run."""
+        return self._called_with(config)._stream(input, config, arguments)
+
+    def _stream(self, input: Any, config: Any, arguments: dict[str, Any]) -> Iterator[Any]:
         io = self._blocking()
         call, extras = self._prepare(input, config, arguments)
         claim = run_in_thread(self._claim(io, call, extras, "sync"))
@@ -304,8 +316,13 @@ class DaprWorkflowGraphRunner(Runner):
             for last in extras.ending.take():
                 last()
 
-    async def astream(self, input: Any, config: Any = None, **arguments: Any) -> AsyncIterator[Any]:
+    def astream(self, input: Any, config: Any = None, **arguments: Any) -> AsyncIterator[Any]:
         """``Pregel.astream``, as a durable run."""
+        return self._called_with(config)._astream(input, config, arguments)
+
+    async def _astream(
+        self, input: Any, config: Any, arguments: dict[str, Any]
+    ) -> AsyncIterator[Any]:
         io = self._looping()
         call, extras = self._prepare(input, config, arguments)
         claim = await self._claim(io, call, extras, "async")
@@ -339,10 +356,14 @@ class DaprWorkflowGraphRunner(Runner):
     def dead_letters(self) -> DeadLetters:
         """What waits for somebody's decision among the runs of this runner."""
         return DeadLetters(
-            runner=self.name, store=self.store, codec=self._codec, worker=self._worker
+            runner=self.name,
+            tenant=self._tenant,
+            store=self.store,
+            codec=self._codec,
+            worker=self._worker,
         )
 
-    async def run_async(
+    def run_async(
         self,
         input: Any,
         *,
@@ -361,15 +382,26 @@ class DaprWorkflowGraphRunner(Runner):
         merged: dict[str, Any] = dict(config or {})
         if thread_id is not None:
             merged["configurable"] = {**(merged.get("configurable") or {}), "thread_id": thread_id}
+        wanted = run_id if run_id is not None else workflow_id
+        on = self._called_with(merged)
+        return on._run_async(input, merged, wanted, multitask_strategy, arguments)
+
+    async def _run_async(
+        self,
+        input: Any,
+        config: dict[str, Any],
+        wanted: str | None,
+        strategy: MultitaskStrategy | None,
+        arguments: dict[str, Any],
+    ) -> AsyncIterator[dict[str, Any]]:
         io = self._looping()
         default: str = self.graph.stream_mode
         if arguments.get("stream_mode") is None:
             arguments["stream_mode"] = list(_OF_EVERY_RUN)
         shown_modes = modes_of(arguments, default)
         arguments = with_modes(arguments, default, _OF_EVERY_RUN)
-        call, extras = self._prepare(input, merged, arguments)
-        wanted = run_id if run_id is not None else workflow_id
-        claim = await self._claim(io, call, extras, "async", wanted, multitask_strategy)
+        call, extras = self._prepare(input, config, arguments)
+        claim = await self._claim(io, call, extras, "async", wanted, strategy)
         recorded = await self._arguments_of(io, claim, call)
         view(claim.run, recorded, call.arguments, default)
 

@@ -1,8 +1,9 @@
 """A LangGraph checkpointer on the Dapr state API."""
 
+import copy
 import random
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -17,6 +18,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from dapr_runners.engine import tenant_mark
 from dapr_runners.langgraph._checkpoints.context import Context, Shared
 from dapr_runners.langgraph._checkpoints.copy import copy_thread
 from dapr_runners.langgraph._checkpoints.delete import delete_for_runs, delete_thread, prune
@@ -53,6 +55,7 @@ class DaprSaver(BaseCheckpointSaver[str]):
 
     Raises:
         InvalidKeyPrefixError: ``key_prefix`` is empty or contains ``||``.
+        InvalidThreadIdError: a method is given a thread id that is no valid Unicode text.
 
     Every method raises :class:`SidecarUnreachableError`, :class:`UnauthorizedError` or
     :class:`StateStoreError` if the store cannot be used, and :class:`CorruptRecordError` if a
@@ -72,6 +75,17 @@ class DaprSaver(BaseCheckpointSaver[str]):
             raise InvalidKeyPrefixError(key_prefix=key_prefix)
         self.store = store or StateStore(store_name)
         self._shared = Shared(Keys(key_prefix))
+
+    def for_tenant(self, tenant: str) -> Self:
+        """The same saver for the threads of ``tenant`` alone: it finds nothing of another's, nor of
+        no tenant's. Raises InvalidTenantError."""
+        return self.for_mark(tenant_mark(tenant))
+
+    def for_mark(self, mark: str) -> Self:
+        """:meth:`for_tenant`, by what the ids of the tenant's runs begin with."""
+        saver = copy.copy(self)
+        saver._shared = Shared(Keys(f"{self._shared.keys.prefix}/{mark}"))
+        return saver
 
     # -- reading
 

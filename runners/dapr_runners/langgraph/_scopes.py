@@ -3,12 +3,12 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
 
-from dapr_runners.engine import IO, spec_key, unpack_spec
+from dapr_runners.engine import IO, mark_of, spec_key, unpack_spec
 from dapr_runners.langgraph._outbox import OutboxSaver
 from dapr_runners.langgraph._scope import Scope
 from dapr_runners.langgraph._specs import Call, Extras
@@ -25,7 +25,7 @@ class Scopes:
         graph: Pregel[Any, Any, Any, Any],
         codec: Codec,
         store: StateStore,
-        saver: Callable[[], BaseCheckpointSaver[Any]],
+        saver: Callable[[str], BaseCheckpointSaver[Any]],
         artifact_limit: int,
     ) -> None:
         self._graph = graph
@@ -71,16 +71,13 @@ class Scopes:
         return unpack_spec(self._codec, data, run)
 
     def _open(self, run: str, call: Call, mode: str) -> Scope:
-        graph, outbox = self._graph, None
-        if call.saver:
-            own = cast(Any, graph).checkpointer
-            outbox = OutboxSaver(own if _is_saver(own) else self._saver())
+        outbox = OutboxSaver(self._saver(mark_of(run))) if call.saver else None
         return Scope(
             run=run,
             is_async=mode == "async",
             call=call,
             extras=self._extras.get(run) or Extras(),
-            graph=graph,
+            graph=self._graph,
             outbox=outbox,
             codec=self._codec,
             store=self._store,
@@ -93,7 +90,3 @@ class Scopes:
         with self._lock:
             self._scopes.pop(run, None)
             self._extras.pop(run, None)
-
-
-def _is_saver(checkpointer: Any) -> bool:
-    return isinstance(checkpointer, BaseCheckpointSaver)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
+from dapr_runners.engine import InvalidThreadIdError
 from dapr_runners.langgraph import DaprSaver
 from dapr_runners.langgraph._checkpoints.keys import Keys, Scope
 from dapr_runners.sidecar import EmbeddedSidecar
@@ -46,6 +47,24 @@ def put(saver: DaprSaver, thread: Any, namespace: str = "", **values: Any) -> An
     made["channel_values"] = values
     made["channel_versions"] = dict.fromkeys(values, "1")
     return saver.put(named(thread, namespace), made, {"step": 1}, made["channel_versions"])
+
+
+def test_a_thread_that_is_no_text_is_refused(sidecar: EmbeddedSidecar) -> None:
+    saver, broken = DaprSaver(), "order-\ud800"
+    put(saver, "order")
+    for call in (
+        lambda: put(saver, broken),
+        lambda: put(saver, "order", broken),
+        lambda: saver.get_tuple(named(broken)),
+        lambda: list(saver.list(named(broken))),
+        lambda: saver.delete_thread(broken),
+        lambda: saver.copy_thread(broken, "order"),
+        lambda: saver.copy_thread("order", broken),
+        lambda: saver.prune([broken]),
+    ):
+        with pytest.raises(InvalidThreadIdError, match="is no valid Unicode text"):
+            call()
+    assert len(list(saver.list(None))) == 1
 
 
 def test_odd_thread_ids_are_kept_apart(sidecar: EmbeddedSidecar) -> None:

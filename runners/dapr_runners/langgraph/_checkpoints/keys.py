@@ -9,6 +9,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from dapr_runners.engine import InvalidThreadIdError, is_text
+
 _PLAIN = re.compile(r"[a-z0-9_.-]{1,40}")
 _STEM = 20
 
@@ -57,10 +59,14 @@ class Keys:
 
     def scope(self, thread: str, namespace: str) -> Scope:
         """The keys of one namespace of a thread."""
+        if not is_text(namespace):
+            raise InvalidThreadIdError(thread=f"{thread}/{namespace}")
         return Scope(thread, namespace, f"{self.thread(thread)}/n/{name(namespace)}")
 
     def thread(self, thread: str) -> str:
-        """The key of the list of a thread's namespaces."""
+        """The key of the list of a thread's namespaces. Raises InvalidThreadIdError."""
+        if not is_text(thread):
+            raise InvalidThreadIdError(thread=thread)
         return f"{self.prefix}/t/{name(thread)}"
 
     def run(self, run_id: str) -> str:
