@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from dapr_runners.crewai._adapter import CrewAdapter
 from dapr_runners.crewai._events import run_events
@@ -130,21 +130,20 @@ class CrewAIRunner(QuestionsRunner):
         session_id: str | None = None,
         run_id: str | None = None,
         multitask_strategy: MultitaskStrategy | None = None,
-        tenant_id: str = "",
+        tenant_id: str | None = None,
     ) -> Any:
         """CrewAI's ``kickoff(inputs)`` as a durable run, with its result and exceptions.
 
         A call on a session with an active run of the same inputs attaches to it; one whose result
         no caller has received is delivered, not repeated. ``run_id`` names exactly one run.
-        ``tenant_id``: for whom the run is, as its steps and effects are told.
+        ``tenant_id`` makes it a call on :meth:`for_tenant`.
         """
+        on = self._called_for(tenant_id)
         io = self._blocking()
         claim = run_in_thread(
-            self._claim(
-                io, "kickoff", inputs, None, session_id, run_id, multitask_strategy, tenant_id
-            )
+            on._claim(io, "kickoff", inputs, None, session_id, run_id, multitask_strategy)
         )
-        return self._wait(io, claim)
+        return on._wait(io, claim)
 
     async def akickoff(
         self,
@@ -153,14 +152,18 @@ class CrewAIRunner(QuestionsRunner):
         session_id: str | None = None,
         run_id: str | None = None,
         multitask_strategy: MultitaskStrategy | None = None,
-        tenant_id: str = "",
+        tenant_id: str | None = None,
     ) -> Any:
         """CrewAI's ``akickoff(inputs)`` as a durable run. See :meth:`kickoff`."""
+        on = self._called_for(tenant_id)
         io = self._looping()
-        claim = await self._claim(
-            io, "akickoff", inputs, None, session_id, run_id, multitask_strategy, tenant_id
+        claim = await on._claim(
+            io, "akickoff", inputs, None, session_id, run_id, multitask_strategy
         )
-        return await self._await(io, claim)
+        return await on._await(io, claim)
+
+    def _called_for(self, tenant_id: str | None) -> Self:
+        return self if tenant_id is None else self.for_tenant(tenant_id)
 
     def kickoff_for_each(
         self, inputs: Sequence[Any], *, session_id: str | None = None
@@ -192,12 +195,9 @@ class CrewAIRunner(QuestionsRunner):
         session_id: str | None,
         run_id: str | None,
         strategy: MultitaskStrategy | None,
-        tenant_id: str,
     ) -> AsyncIterator[dict[str, Any]]:
         io = self._looping()
-        claim = await self._claim(
-            io, "kickoff", inputs, task, session_id, run_id, strategy, tenant_id
-        )
+        claim = await self._claim(io, "kickoff", inputs, task, session_id, run_id, strategy)
 
         if not claim.started:
             await self._telling.remind(io, claim.run)
@@ -224,7 +224,6 @@ class CrewAIRunner(QuestionsRunner):
         session_id: str | None,
         run_id: str | None,
         strategy: MultitaskStrategy | None,
-        tenant_id: str,
     ) -> Claim:
         self._require_started()
         if task is not None:
@@ -236,9 +235,9 @@ class CrewAIRunner(QuestionsRunner):
             io,
             thread=session_id,
             fingerprint=digest(
-                how, packed.hex(), (task or b"").hex(), *([tenant_id] if tenant_id else [])
+                how, packed.hex(), (task or b"").hex(), *([self._tenant] if self._tenant else [])
             ),
-            spec={"how": how, "inputs": packed, "task": task, "tenant": tenant_id},
+            spec={"how": how, "inputs": packed, "task": task, "tenant": self._tenant or ""},
             mode="sync",
             wanted=run_id,
             strategy=strategy,
@@ -248,7 +247,11 @@ class CrewAIRunner(QuestionsRunner):
     def dead_letters(self) -> DeadLetters:
         """What waits for somebody's decision among the runs of this runner."""
         return DeadLetters(
-            runner=self.name, store=self.store, codec=self._codec, worker=self._worker
+            runner=self.name,
+            tenant=self._tenant,
+            store=self.store,
+            codec=self._codec,
+            worker=self._worker,
         )
 
     # -- results

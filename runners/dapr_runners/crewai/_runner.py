@@ -18,13 +18,13 @@ class _InputsRunner(CrewAIRunner):
         run_id: str | None = None,
         multitask_strategy: MultitaskStrategy | None = None,
         poll_interval: float | None = None,
-        tenant_id: str = "",
+        tenant_id: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Run to the end, yielding events (dicts with ``type``; see ``_events``). ``run_id`` (or
         ``workflow_id``) names exactly one run for ever. ``poll_interval`` is accepted and not
-        needed."""
-        async for event in self._events(
-            inputs, None, session_id, workflow_id or run_id, multitask_strategy, tenant_id
+        needed. ``tenant_id`` makes it a call on :meth:`for_tenant`."""
+        async for event in self._called_for(tenant_id)._events(
+            inputs, None, session_id, workflow_id or run_id, multitask_strategy
         ):
             yield event
 
@@ -78,17 +78,16 @@ class DaprWorkflowAgentRunner(CrewAIRunner):
         run_id: str | None = None,
         multitask_strategy: MultitaskStrategy | None = None,
         poll_interval: float | None = None,
-        tenant_id: str = "",
+        tenant_id: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Run ``task`` (a Task, a text or messages) to its end, yielding events (dicts with
         ``type``; see ``_events``)."""
         of_crew = task if isinstance(task, crew.Task) else None
-        async for event in self._events(
+        async for event in self._called_for(tenant_id)._events(
             None if of_crew is not None else task,
             of_crew,
             session_id,
             workflow_id or run_id,
             multitask_strategy,
-            tenant_id,
         ):
             yield event

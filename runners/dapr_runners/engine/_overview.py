@@ -16,9 +16,10 @@ from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._effect_keys import begun_in
 from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
 from dapr_runners.engine._io import IO
-from dapr_runners.engine._keys import CANCELLED, end_key, record_key, spec_key
+from dapr_runners.engine._keys import CANCELLED, end_key, is_run_id, record_key, spec_key
 from dapr_runners.engine._reader import Reader
 from dapr_runners.engine._telling import OVER, Telling
+from dapr_runners.engine._tenants import mark_of, within
 from dapr_runners.engine._turns import Turns, said, unpack_spec
 from dapr_runners.engine._work import Json, Record, unpack_record
 from dapr_runners.engine.errors import RunNotFoundError, UnsupportedSdkError
@@ -38,6 +39,7 @@ class RunSummary:
     created_at: datetime
     last_updated_at: datetime
     waits_for: list[str] = field(default_factory=list[str])
+    tenant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,18 @@ class StepSummary:
 
 
 class Overview:
-    """Reads runs through ``io`` and ``client``; ``address`` is the sidecar's."""
+    """Reads runs through ``io`` and ``client``; ``address`` is the sidecar's. ``mark`` is that of
+    the tenant whose runs are read, "" of no tenant; by default, those of all are."""
 
-    def __init__(self, io: IO, client: DaprWorkflowClient, codec: Codec, address: str) -> None:
+    def __init__(
+        self,
+        io: IO,
+        client: DaprWorkflowClient,
+        codec: Codec,
+        address: str,
+        mark: str | None = None,
+    ) -> None:
+        self._mark = mark
         self.io = io
         self._client: Any = client
         self.codec = codec
@@ -67,30 +78,42 @@ class Overview:
     # -- runs
 
     def ids(self) -> Iterator[str]:
-        """Ids of all workflows the sidecar lists. Raises where the SDK cannot list."""
+        """Ids of the workflows the sidecar lists. Raises where the SDK cannot list."""
         if not hasattr(self._client, "iter_workflow_instance_ids"):
             raise UnsupportedSdkError(symbol="DaprWorkflowClient.iter_workflow_instance_ids")
         try:
-            yield from self._client.iter_workflow_instance_ids()
+            for run in self._client.iter_workflow_instance_ids():
+                if self._mark in (None, mark_of(run)):
+                    yield run
         except grpc.RpcError as error:
             raise sidecar_fault(self._address, error) from None
 
     async def run(self, run: str) -> RunSummary:
         """The run named ``run``. Raises :class:`RunNotFoundError`."""
+        run = self.named(run)
         state = self._state(run)
-        spec = await self.io.get(spec_key(run))
-        if state is None or spec is None:
+        data = await self.io.get(spec_key(run))
+        if state is None or data is None:
             raise RunNotFoundError(run_id=run)
         status, waits_for = await self._status(run, state)
+        spec = unpack_spec(self.codec, data, run)
         return RunSummary(
             run,
             state.name,
-            unpack_spec(self.codec, spec, run).get("thread"),
+            spec.get("thread"),
             status,
             state.created_at,
             state.last_updated_at,
             waits_for,
+            (spec.get("tenant") or None) if mark_of(run) else None,
         )
+
+    def named(self, run: str) -> str:
+        """The id of the run that ``run`` names for who reads. Raises :class:`RunNotFoundError`."""
+        found = run if self._mark is None else within(self._mark, run)
+        if found is None or not is_run_id(found):
+            raise RunNotFoundError(run_id=run)
+        return found
 
     def _state(self, run: str) -> WorkflowState | None:
         try:
@@ -126,7 +149,8 @@ class Overview:
 
     async def cancel(self, run: str) -> None:
         """Cancel ``run``. One that has ended is left as it is. Raises RunNotFoundError."""
-        runner = (await self.run(run)).runner
+        found = await self.run(run)
+        run, runner = found.run_id, found.runner
         turns = Turns(runner, self.codec, lambda: self._client, lambda _run, _mode: {})
         await Telling(runner, lambda: self._client, turns).cancel(self.io, run)
 
@@ -134,6 +158,7 @@ class Overview:
 
     async def steps(self, run: str) -> list[StepSummary]:
         """The steps of ``run``, as far as recorded or planned, in the order of the plans."""
+        run = self.named(run)
         reader = Reader(run, Bus(), self.io, self._decode, lambda _: None)
         records: dict[str, Record] = {}
         async for record in reader.recorded():
