@@ -102,8 +102,10 @@ class Journal:
         company: Company,
         runner: str,
         delivery: Delivery,
+        expect: Callable[[list[str]], None],
     ) -> None:
         self.company = company
+        self._expect = expect
         self._runner = runner
         self._letters = Letters()
         self._outbox = Outbox(runner, delivery, self._letters)
@@ -327,6 +329,8 @@ class Journal:
                 await io.sleep(pause)
         if record.outcome["k"] == "plan":
             self._made.add(work)
+            if len(record.outcome["steps"]) > 1:
+                self._expect(_keys_of_steps(work.run, record.outcome))
         if hot and self._may_tell_early(work, record):
             record.outcome["by"] = self._identity
             key = (work.run, work.key)
@@ -436,6 +440,13 @@ class Journal:
         key = record_key(work.run, work.item["at"])
         data = await io.get(key)
         return None if data is None else self.decode(work.item["at"], data, key).planner
+
+
+def _keys_of_steps(run: str, plan: Json) -> list[str]:
+    """State keys of the records of the steps of ``plan`` that are single activities."""
+    place = f"{plan['lane']}{plan['n']}"
+    alone = [step for step in plan["steps"] if not (step.get("loop") or step.get("wait"))]
+    return [record_key(run, f"{place}:{step['id']}") for step in alone]
 
 
 def _about(item: Json) -> Json:

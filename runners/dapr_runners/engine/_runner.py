@@ -150,6 +150,7 @@ class Runner:
             Company(name),
             name,
             Delivery(store),
+            store.expect,
         )
         self._letters = Letters()
         self._telling = Telling(name, lambda: self._worker.client, self._turns)

@@ -8,7 +8,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
@@ -25,6 +25,8 @@ once, that saves most of the calls."""
 _LOOK, _QUIET = 0.002, 0.003
 """Seconds between two looks whether more writes come, and without one after which none are waited
 for: the last of fifty steps are in nobody's way any more, and the next superstep waits for them."""
+_EXPECTED = 4096
+"""Keys of expected writes that are kept: those of steps that never come are forgotten at last."""
 
 
 class ThreadBatcher(Generic[W]):
@@ -85,18 +87,34 @@ class RelayBatcher(Generic[W]):
     the thread that sent it.
 
     Parallel steps that are handed out one after the other end one after the other, each before the
-    call of the one before is over. When that many writes come, they are gathered for a moment.
+    call of the one before is over. When that many writes come, they are gathered for a moment, or
+    until the last that is expected has come. ``name`` gives what a write is expected by.
     """
 
     def __init__(
-        self, send: Callable[[list[W]], list[bool]], size: Callable[[W], int] = lambda _: 0
+        self,
+        send: Callable[[list[W]], list[bool]],
+        size: Callable[[W], int] = lambda _: 0,
+        name: Callable[[W], str] = lambda _: "",
     ) -> None:
         self._send = send
         self._size = size
+        self._name = name
         self._lock = threading.Lock()
         self._waiting: list[tuple[W, Tell]] = []
         self._sending = False
         self._asked: deque[float] = deque([0.0] * _BURST, maxlen=_BURST)
+        self._expected: dict[str, list[int]] = {}
+        """By the name of a write, how many of those that were announced with it are to come."""
+        self._all_came = threading.Event()
+
+    def expect(self, names: Sequence[str]) -> None:
+        """Writes of these ``names`` are to come at once, most likely."""
+        to_come = [len(names)]
+        with self._lock:
+            self._expected.update(dict.fromkeys(names, to_come))
+            while len(self._expected) > _EXPECTED:
+                del self._expected[next(iter(self._expected))]
 
     def write(self, write: W, tell: Tell) -> None:
         """Have ``write`` sent, alone or with others. If nobody is sending, this thread does, until
@@ -104,6 +122,10 @@ class RelayBatcher(Generic[W]):
         with self._lock:
             self._asked.append(time.monotonic())
             self._waiting.append((write, tell))
+            if (to_come := self._expected.pop(self._name(write), None)) is not None:
+                to_come[0] -= 1
+                if not to_come[0]:
+                    self._all_came.set()
             if self._sending:
                 return
             self._sending = True
@@ -117,13 +139,15 @@ class RelayBatcher(Generic[W]):
             if not self._waiting:
                 self._sending = False
                 return None
+            self._all_came.clear()
             batch, self._waiting = _split(self._waiting, self._size)
             return batch
 
     def _gather(self) -> None:
         until = time.monotonic() + _GATHERING
         while (now := time.monotonic()) < until and now - self._asked[-1] < _QUIET:
-            time.sleep(_LOOK)
+            if self._all_came.wait(_LOOK):
+                return
 
     def _send_batch(self, batch: list[tuple[W, Tell]]) -> None:
         try:

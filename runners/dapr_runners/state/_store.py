@@ -50,6 +50,10 @@ class StoredValue:
     etag: str
 
 
+def _key(item: tuple[str, bytes]) -> str:
+    return item[0]
+
+
 def _size(item: tuple[str, bytes]) -> int:
     return len(item[0]) + len(item[1])
 
@@ -100,7 +104,7 @@ class StateStore:
         self._delete = cast(_Call, stub.DeleteState)
         self._delete_bulk = cast(_Call, stub.DeleteBulkState)
         self._creations = ThreadBatcher(self._create_many, _size)
-        self._relayed_creations = RelayBatcher(self._create_many, _size)
+        self._relayed_creations = RelayBatcher(self._create_many, _size, _key)
         self._loop_creations: WeakKeyDictionary[Any, LoopBatcher[tuple[str, bytes]]] = (
             WeakKeyDictionary()
         )
@@ -222,6 +226,11 @@ class StateStore:
         """As :meth:`create`, but ``tell`` gets the result, or what it raised, in this thread or in
         another that is sending already. ``tell`` must not raise, nor block."""
         self._relayed_creations.write((key, value), tell)
+
+    def expect(self, keys: Sequence[str]) -> None:
+        """Say that :meth:`create_then` is to be called for each of ``keys`` soon. Those that come
+        together are sent as soon as the last one has come."""
+        self._relayed_creations.expect(keys)
 
     async def acreate(self, key: str, value: bytes) -> bool:
         """Twin of :meth:`create`."""
