@@ -1,137 +1,159 @@
-"""What ``dapr-runners doctor`` looks at. Each check imports what it needs: what is broken may be
-the import itself."""
+"""What ``dapr-runners doctor`` looks at in an installation. Each check imports what it needs: what
+is broken may be the import itself."""
 
+import json
 import platform
-import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
-from dapr_runners import DaprRunnersError, __version__
+from dapr_runners import __version__
+from dapr_runners.cli._findings import Finding
 
-_ANSWER_SECONDS = 5.0
+SUPPORTED = (1, 18), (1, 19)
+"""Oldest and newest minor version of the Dapr SDK and of daprd that the runners are made for."""
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a check found out, and whether that is as it should be."""
-
-    subject: str
-    ok: bool
-    text: str
+_IMPORT_SECONDS = 60.0
 
 
 def installation() -> Iterator[Finding]:
     """Versions, and whether the Dapr SDK is whole."""
-    yield Finding("dapr-runners", True, f"{__version__} on Python {platform.python_version()}")
+    yield Finding("dapr-runners", "ok", f"{__version__} on Python {platform.python_version()}")
     yield _sdk(_version("dapr"), _version("dapr-ext-workflow"))
 
 
 def _sdk(dapr: str | None, extension: str | None) -> Finding:
     if dapr is None:
-        return Finding("dapr SDK", False, "not installed: pip install 'dapr[workflow]>=1.19'")
+        return Finding(
+            "dapr SDK", "problem", "not installed", "pip install 'dapr[workflow]>=1.19,<1.20'"
+        )
+    if minor_of(dapr) < SUPPORTED[0]:
+        return Finding(
+            "dapr SDK",
+            "problem",
+            f"dapr {dapr} is not supported: the runners need 1.18 or 1.19",
+            "pip install 'dapr[workflow]>=1.19,<1.20'",
+        )
     if merged(dapr) and extension is not None:
         return Finding(
             "dapr SDK",
-            False,
+            "problem",
             f"dapr {dapr} has the workflow package in it, and dapr-ext-workflow {extension} beside"
-            " it overwrites that. Remove it and restore the files it shares: pip uninstall"
-            " dapr-ext-workflow, then pip install --force-reinstall --no-deps dapr",
+            " it overwrites that",
+            "remove it and restore the files it shares: pip uninstall dapr-ext-workflow, then"
+            " pip install --force-reinstall --no-deps dapr",
         )
     try:
         # Where files are missing it can be an empty namespace, which imports well.
         _ = import_module("dapr.ext.workflow").DaprWorkflowClient
     except Exception as error:
-        remedy = (
-            "pip install --force-reinstall --no-deps dapr"
-            if merged(dapr)
-            else f"pip install dapr-ext-workflow=={dapr}"
-        )
         return Finding(
             "dapr SDK",
-            False,
-            f"dapr {dapr}: dapr.ext.workflow cannot be imported ({error!r}). Repair it: {remedy}",
+            "problem",
+            f"dapr {dapr}: dapr.ext.workflow cannot be imported ({error!r})",
+            "pip install --force-reinstall --no-deps dapr"
+            if merged(dapr)
+            else f"pip install dapr-ext-workflow=={dapr}",
         )
     shown = f"dapr {dapr}" + (f", dapr-ext-workflow {extension}" if extension else "")
-    return Finding("dapr SDK", True, shown)
+    if minor_of(dapr) > SUPPORTED[1]:
+        return Finding(
+            "dapr SDK",
+            "warning",
+            f"{shown} is newer than what the runners were tested with",
+            "if something is amiss: pip install 'dapr[workflow]>=1.19,<1.20'",
+        )
+    return Finding("dapr SDK", "ok", shown)
+
+
+def minor_of(text: str) -> tuple[int, int]:
+    """Major and minor number of a version; zeros where it has none."""
+    match = re.match(r"v?(\d+)\.(\d+)", text)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def merged(dapr: str) -> bool:
     """Whether this version of the ``dapr`` distribution has the workflow package in it."""
-    major, minor = (int("".join(filter(str.isdigit, part)) or 0) for part in dapr.split(".")[:2])
-    return (major, minor) >= (1, 19)
+    return minor_of(dapr) >= (1, 19)
 
 
-def frameworks() -> Iterator[Finding]:
+def begin_frameworks() -> Callable[[], Iterator[Finding]]:
     """Whether the runners of the installed frameworks can be imported, which refuse versions that
-    they do not support."""
-    for name in ("langgraph", "crewai"):
-        found = _version(name)
-        if found is None:
-            yield Finding(name, True, f"not installed (pip install 'dapr-runners[{name}]')")
-            continue
-        try:
-            import_module(f"dapr_runners.{name}")
-        except Exception as error:
-            yield Finding(name, False, f"{found} is not supported: {error}")
-        else:
-            yield Finding(name, True, f"{found} is supported")
+    they do not support. Begins at once, in processes of their own as it takes seconds; the findings
+    come from what is returned."""
+    begun = [(name, _version(name)) for name in ("langgraph", "crewai")]
+    imports = {name: _begin_import(f"dapr_runners.{name}") for name, found in begun if found}
+
+    def findings() -> Iterator[Finding]:
+        for name, found in begun:
+            if found is None:
+                hint = f"not installed (pip install 'dapr-runners[{name}]')"
+                yield Finding(name, "ok", hint)
+            elif (error := _error_of(imports[name])) is None:
+                yield Finding(name, "ok", f"{found} is supported")
+            else:
+                remedy = f"pip install 'dapr-runners[{name}]' gets a version that is"
+                yield Finding(name, "problem", f"{found} is not supported: {error}", remedy)
+
+    return findings
 
 
-def sidecar(address: str, store_name: str) -> Iterator[Finding]:
-    """Whether the sidecar is there, lets us in, runs workflows and keeps state."""
+_IMPORT = """
+import json, sys
+from importlib import import_module
+try:
+    import_module(sys.argv[1])
+    error = None
+except Exception as raised:
+    error = str(raised)
+print("\\n" + json.dumps(error))
+"""
+
+
+def _begin_import(module: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", _IMPORT, module],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _error_of(process: "subprocess.Popen[str]") -> str | None:
+    """What the import raised, in words; None when it went well."""
     try:
-        yield _workflows(address)
-        yield _components(address)
-        yield _state(address, store_name)
-    except DaprRunnersError as error:
-        yield Finding("sidecar", False, str(error))
-
-
-def _workflows(address: str) -> Finding:
-    from dapr_runners.engine import Worker
-
-    Worker(address).probe()
-    return Finding("workflows", True, f"the sidecar at {address} runs them")
-
-
-def _components(address: str) -> Finding:
-    import grpc
-
-    from dapr_runners.engine import sidecar_metadata
-
+        told, complaint = process.communicate(timeout=_IMPORT_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return f"its import has not ended within {_IMPORT_SECONDS:g} s"
     try:
-        answer = sidecar_metadata(address)
-    except grpc.RpcError as error:
-        return Finding("sidecar", True, f"it does not tell about itself ({error.code()})")
-    names = ", ".join(f"{one.name} ({one.type})" for one in answer.registered_components)
-    runtime = answer.runtime_version or "unknown"
-    text = f"app id {answer.id}, runtime {runtime}, components: {names or 'none'}"
-    if runtime.startswith("1.18.") and not answer.resiliencies:
-        text += " (no Resiliency: some fan-outs will pause, see components/resiliency.yaml)"
-    return Finding("sidecar", True, text)
+        return json.loads(told.splitlines()[-1])
+    except (IndexError, ValueError):
+        return complaint.strip() or f"its import ended the process with {process.returncode}"
 
 
-def _state(address: str, store_name: str) -> Finding:
-    from dapr_runners.state import StateStore
+def message_limit() -> Iterator[Finding]:
+    """How large a message from the sidecar this process takes."""
+    from dapr_runners.engine import receive_limit
 
-    store = StateStore(store_name, address=address, timeout=_ANSWER_SECONDS)
-    key = f"dr/doctor/{uuid.uuid4().hex}"
-    try:
-        first, second = store.create(key, b"1"), store.create(key, b"2")
-        kept = store.get(key)
-        store.delete_many([key])
-    finally:
-        store.close()
-    if (first, second, kept) != (True, False, b"1"):
-        return Finding(
-            "state store",
-            False,
-            f"{store_name} lets a second writer win, so records could be lost. Use a store with"
-            " ETags, such as those in components/",
+    limit = receive_limit()
+    if limit is not None and limit < SIDECAR_LIMIT:
+        yield Finding(
+            "messages",
+            "problem",
+            f"this process takes messages of up to {limit} bytes, and a sidecar sends up to"
+            f" {SIDECAR_LIMIT}: the first larger one would stop all work",
+            "unset DAPR_GRPC_MAX_INBOUND_MESSAGE_SIZE_BYTES, or set it to that at least",
         )
-    return Finding("state store", True, f"{store_name}: the first writer of a key wins")
+
+
+SIDECAR_LIMIT = 4 * 1024 * 1024
+"""daprd's --max-body-size, unless it is given another one."""
 
 
 def _version(distribution: str) -> str | None:

@@ -26,17 +26,20 @@ from dapr_runners.engine._keys import (
     spec_key,
 )
 from dapr_runners.engine._live_log import LiveLog
-from dapr_runners.engine._metadata import sidecar_metadata
+from dapr_runners.engine._metadata import scheduler_answers, sidecar_metadata
 from dapr_runners.engine._outbox import unpacked
 from dapr_runners.engine._overview import Overview, RunSummary, StepSummary
 from dapr_runners.engine._parked_event import parked_event, until_parked
 from dapr_runners.engine._patience import PatientIO
+from dapr_runners.engine._probe import probe_workflows
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._recent import Recent
 from dapr_runners.engine._restart import restart
 from dapr_runners.engine._retry import Retry
+from dapr_runners.engine._roster import Member, roster
 from dapr_runners.engine._runner import Runner
+from dapr_runners.engine._sdk import receive_limit
 from dapr_runners.engine._telling import Telling
 from dapr_runners.engine._tenants import mark_of, tenant_mark, within
 from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, Turns, unpack_spec
@@ -54,6 +57,7 @@ from dapr_runners.engine._work import (
 )
 from dapr_runners.engine._worker import Worker, default_worker, process_worker
 from dapr_runners.engine.errors import (
+    ActorStoreDownError,
     ActorStoreMissingError,
     DuplicateRunnerError,
     EffectUnknownError,
@@ -87,6 +91,7 @@ __all__ = [
     "PARKED",
     "UNSENT",
     "Abandons",
+    "ActorStoreDownError",
     "ActorStoreMissingError",
     "Adapter",
     "BlockingIO",
@@ -110,6 +115,7 @@ __all__ = [
     "LiveChunk",
     "LiveLog",
     "LoopIO",
+    "Member",
     "MessageUndeliveredError",
     "MultitaskStrategy",
     "NotTaken",
@@ -160,13 +166,17 @@ __all__ = [
     "mark_of",
     "needs_parts",
     "parked_event",
+    "probe_workflows",
     "process_identity",
     "process_worker",
+    "receive_limit",
     "record_key",
     "resolved_key",
     "restart",
+    "roster",
     "run_in_thread",
     "safe_name",
+    "scheduler_answers",
     "sidecar_fault",
     "sidecar_metadata",
     "spec_key",

@@ -9,11 +9,15 @@ from typing import Any
 import grpc
 
 from dapr_runners.engine.errors import (
+    ActorStoreDownError,
     ActorStoreMissingError,
     WorkerMissingError,
     WorkflowEngineUnavailableError,
 )
 from dapr_runners.state import SidecarUnreachableError, UnauthorizedError
+
+_NO_STORE = "not configured to use the actor runtime"
+"""What daprd says, of the same operation, when there is no such store at all."""
 
 
 def sidecar_fault(address: str, error: grpc.RpcError) -> Exception:
@@ -21,6 +25,8 @@ def sidecar_fault(address: str, error: grpc.RpcError) -> Exception:
     call: Any = error
     detail: str = call.details() or ""
     match call.code():
+        case grpc.StatusCode.UNAVAILABLE if "placement service is not" in detail:
+            return WorkflowEngineUnavailableError(address=address, detail=detail)
         case grpc.StatusCode.UNAVAILABLE:
             return SidecarUnreachableError(address=address, detail=detail)
         case grpc.StatusCode.UNAUTHENTICATED:
@@ -28,6 +34,8 @@ def sidecar_fault(address: str, error: grpc.RpcError) -> Exception:
         case grpc.StatusCode.FAILED_PRECONDITION if "did not find address" in detail:
             # A sidecar knows a workflow while there is a worker for it.
             return WorkerMissingError(address=address)
+        case _ if "failed to load workflow metadata" in detail and _NO_STORE not in detail:
+            return ActorStoreDownError(address=address, detail=detail)
         case _ if "actor runtime" in detail or "state store" in detail:
             return ActorStoreMissingError(address=address)
         case _:

@@ -72,6 +72,11 @@ def company_key(runner: str) -> str:
     return f"dr/workers/{safe_name(runner)[:32]}-{digest(runner)}"
 
 
+def roster_key() -> str:
+    """State key of the processes that work for an app, and of their runners."""
+    return "dr/processes"
+
+
 def untold_key(runner: str) -> str:
     """State key of the answers that runs of ``runner`` may not have been told of."""
     return f"dr/untold/{safe_name(runner)[:32]}-{digest(runner)}"

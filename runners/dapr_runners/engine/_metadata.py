@@ -12,20 +12,35 @@ import grpc
 from dapr.proto import api_v1
 from dapr.proto.runtime.v1 import dapr_pb2_grpc
 
+from dapr_runners.state import open_channel
+
 _ANSWER_SECONDS = 5.0
 _PATIENCE_SECONDS = 5.0
 """A service that restarts is back in less."""
 
 
-def sidecar_metadata(address: str) -> Any:
-    """The metadata of the sidecar at ``address``. Raises grpc.RpcError."""
+def sidecar_metadata(address: str, timeout: float = _ANSWER_SECONDS) -> Any:
+    """The metadata of the sidecar at ``address``, in ``timeout`` seconds. Raises grpc.RpcError."""
+    return _ask(address, "GetMetadata", api_v1.GetMetadataRequest(), timeout)
+
+
+def scheduler_answers(address: str, timeout: float) -> bool:
+    """Whether the scheduler that the sidecar at ``address`` has is there, asked by looking for a
+    job that does not exist. daprd goes on to list one that has died as connected."""
+    try:
+        _ask(address, "GetJobAlpha1", api_v1.GetJobRequest(name="dapr-runners-probe"), timeout)
+    except grpc.RpcError as error:
+        call: Any = error
+        return call.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
+    return True
+
+
+def _ask(address: str, method: str, request: Any, timeout: float) -> Any:
     token = os.environ.get("DAPR_API_TOKEN")
-    with grpc.insecure_channel(address) as channel:
-        stub: Any = dapr_pb2_grpc.DaprStub(channel)
-        return stub.GetMetadata(
-            api_v1.GetMetadataRequest(),
-            timeout=_ANSWER_SECONDS,
-            metadata=(("dapr-api-token", token),) if token else (),
+    with open_channel(address) as channel:
+        call: Any = getattr(dapr_pb2_grpc.DaprStub(channel), method)
+        return call(
+            request, timeout=timeout, metadata=(("dapr-api-token", token),) if token else ()
         )
 
 

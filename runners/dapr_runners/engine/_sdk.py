@@ -86,6 +86,18 @@ def lift_message_limit(runtime: sdk.WorkflowRuntime) -> None:
         worker._channel_options = UNLIMITED
 
 
+def receive_limit() -> int | None:
+    """Bytes of the largest message that a worker of this process receives; None without limit."""
+    runtime = sdk.WorkflowRuntime()
+    lift_message_limit(runtime)
+    worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
+    given = dict(worker._channel_options).get("grpc.max_receive_message_length", _GRPC_LIMIT)
+    return None if given < 0 else given
+
+
+_GRPC_LIMIT = 4 * 1024 * 1024
+
+
 def registered_names(runtime: sdk.WorkflowRuntime) -> Callable[[str], bool]:
     """Tells whether a workflow name is registered with ``runtime``."""
     worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]

@@ -17,11 +17,12 @@ import grpc
 from dapr.ext import workflow as sdk
 
 from dapr_runners.engine._exits import cut_at_exit
-from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
 from dapr_runners.engine._hands import Hands
 from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
 from dapr_runners.engine._journal import Journal
 from dapr_runners.engine._metadata import missing_service
+from dapr_runners.engine._probe import probe_workflows
+from dapr_runners.engine._roster import Roster
 from dapr_runners.engine._sdk import lift_message_limit, resolve_activities
 from dapr_runners.engine._work import ANY_NAME, Json
 from dapr_runners.engine._workflow import run_workflow
@@ -53,6 +54,7 @@ class Worker:
         self._users = 0
         self._callers = 0
         self._hands: Hands | None = None
+        self._roster: Roster | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stream_loop: asyncio.AbstractEventLoop | None = None
         self._ended: deque[str] = deque(maxlen=64)
@@ -168,7 +170,14 @@ class Worker:
             self._hands = Hands(STEP_THREADS, "dapr-runners-step")
             runtime.start()
             self._runtime = runtime
+            if self._stores:
+                self._roster = Roster(next(iter(self._stores.values())), self.runners)
+                self._roster.join()
         cut_at_exit(self)
+
+    def runners(self) -> list[str]:
+        """Names of the runners whose work this process does."""
+        return list(self._served)
 
     @property
     def is_working(self) -> bool:
@@ -232,7 +241,10 @@ class Worker:
             loop, self._loop = self._loop, None
             client = self._idle_client()
             journals = [(each, self._stores[name]) for name, each in self._journals.items()]
+            roster, self._roster = self._roster, None
         runtime.shutdown()
+        if roster is not None:
+            roster.leave()
         self._close_stream_loop()
         for journal, store in journals:
             journal.company.leave(store)
@@ -259,17 +271,8 @@ class Worker:
             loop.close()
 
     def probe(self) -> None:
-        """Ask the sidecar for an instance that does not exist. A worker stream retries in silence
-        for ever where this says what is wrong."""
-        host, port = _host_port(self.address)
-        client = sdk.DaprWorkflowClient(host=host, port=port)
-        try:
-            with without_sdk_log():
-                client.get_workflow_state("dapr-runners-probe", fetch_payloads=False)
-        except grpc.RpcError as error:
-            raise sidecar_fault(self.address, error) from None
-        finally:
-            client.close()
+        """Raises, in seconds, when the sidecar cannot run workflows."""
+        probe_workflows(self.address)
         if (missing := missing_service(self.address)) is not None:
             raise WorkflowEngineUnavailableError(address=self.address, detail=missing)
 

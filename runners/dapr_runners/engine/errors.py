@@ -217,6 +217,16 @@ class ActorStoreMissingError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class ActorStoreDownError(DaprRunnersError):
+    """The sidecar at {address} does not reach the state store that its workflows are kept in, so no
+    run goes on: {detail}. Start that store, or correct its address in the component file and
+    restart the sidecar; runs then go on by themselves."""
+
+    address: str
+    detail: str
+
+
+@dataclass(eq=False)
 class WorkflowEngineUnavailableError(DaprRunnersError):
     """The sidecar at {address} cannot run workflows ({detail}). Check that placement and scheduler
     are running and that the sidecar reaches them."""

@@ -5,7 +5,8 @@ from types import ModuleType
 import pytest
 
 from dapr_runners.cli import _checks
-from dapr_runners.cli._checks import Finding, installation, merged
+from dapr_runners.cli._checks import installation, merged
+from dapr_runners.cli._findings import Finding
 
 
 @pytest.fixture
@@ -35,7 +36,9 @@ def test_since_1_19_one_distribution_has_all(dapr: str, expected: bool) -> None:
 
 
 def test_no_sdk(installed: dict[str, str]) -> None:
-    assert sdk() == Finding("dapr SDK", False, "not installed: pip install 'dapr[workflow]>=1.19'")
+    assert sdk() == Finding(
+        "dapr SDK", "problem", "not installed", "pip install 'dapr[workflow]>=1.19,<1.20'"
+    )
 
 
 def test_the_old_distribution_beside_the_new_one(installed: dict[str, str]) -> None:
@@ -44,8 +47,11 @@ def test_the_old_distribution_beside_the_new_one(installed: dict[str, str]) -> N
     assert not found.ok
     assert found.text == (
         "dapr 1.19.0 has the workflow package in it, and dapr-ext-workflow 1.18.3 beside it"
-        " overwrites that. Remove it and restore the files it shares: pip uninstall"
-        " dapr-ext-workflow, then pip install --force-reinstall --no-deps dapr"
+        " overwrites that"
+    )
+    assert found.remedy == (
+        "remove it and restore the files it shares: pip uninstall dapr-ext-workflow, then pip"
+        " install --force-reinstall --no-deps dapr"
     )
 
 
@@ -68,8 +74,9 @@ def test_files_of_the_sdk_are_missing(
     assert not found.ok
     assert found.text == (
         f'dapr {dapr}: dapr.ext.workflow cannot be imported (ModuleNotFoundError("No module named'
-        f" 'dapr.ext.workflow'\")). Repair it: {remedy}"
+        " 'dapr.ext.workflow'\"))"
     )
+    assert found.remedy == remedy
 
 
 def test_only_the_folder_of_the_sdk_is_left(
@@ -80,7 +87,12 @@ def test_only_the_folder_of_the_sdk_is_left(
     found = sdk()
     assert not found.ok
     assert "has no attribute 'DaprWorkflowClient'" in found.text
-    assert found.text.endswith("Repair it: pip install --force-reinstall --no-deps dapr")
+    assert found.remedy == "pip install --force-reinstall --no-deps dapr"
+
+
+def test_an_sdk_that_is_newer_than_all_tests(installed: dict[str, str]) -> None:
+    installed["dapr"] = "1.20.0"
+    assert (sdk().status, sdk().ok) == ("warning", True)
 
 
 def test_an_installation_that_is_whole() -> None:
