@@ -1,15 +1,14 @@
 """Fixtures for every test: a sidecar of its own, or one that tests share."""
 
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 
 import pytest
 from dapr.ext.workflow import DaprWorkflowClient
 
-from dapr_runners.sidecar import EmbeddedSidecar
+from dapr_real import Dapr, find_dapr
+from engines import EmbeddedEngine, Engine, Sidecar
 
 _SINCE_1_19 = ("get_workflow_history", "iter_workflow_instance_ids", "rerun_workflow_from_event")
 
@@ -32,13 +31,32 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(inner)
 
 
+@pytest.fixture(scope="session")
+def dapr(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dapr]:
+    """A real Dapr, where one is installed."""
+    found = find_dapr()
+    if isinstance(found, str):
+        pytest.skip(found)
+    with Dapr(found, tmp_path_factory.mktemp("dapr")) as made:
+        yield made
+
+
+# One test tells that there is no Dapr (test_real_dapr.py): a thousand would say nothing more.
+@pytest.fixture(
+    scope="session", params=["embedded", *(["daprd"] if isinstance(find_dapr(), Path) else [])]
+)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """The embedded sidecar and, where one is installed, a real Dapr."""
+    return EmbeddedEngine() if request.param == "embedded" else request.getfixturevalue("dapr")
+
+
 @pytest.fixture
-def sidecar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedSidecar]:
-    """An embedded sidecar on an empty database, found through the usual variables.
+def sidecar(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sidecar]:
+    """A sidecar on an empty store, found through the usual variables.
 
     The Dapr SDK reads those when it is imported, so pass it host and port all the same.
     """
-    with EmbeddedSidecar(tmp_path / "sidecar" / "sidecar.db") as running:
+    with engine.sidecar(tmp_path / "sidecar") as running:
         monkeypatch.delenv("DAPR_GRPC_ENDPOINT", raising=False)
         monkeypatch.delenv("DAPR_HTTP_ENDPOINT", raising=False)
         for name, value in running.env().items():
@@ -46,35 +64,8 @@ def sidecar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedde
         yield running
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """A running sidecar, of whatever kind."""
-
-    host: str
-    grpc_port: int
-    http_port: int
-
-    @property
-    def address(self) -> str:
-        return f"{self.host}:{self.grpc_port}"
-
-
-@pytest.fixture(scope="session", params=["embedded", "daprd"])
-def endpoint(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Endpoint]:
-    """The embedded sidecar and, where one is running, a real daprd. Tests share it: use own ids.
-
-    TEST_DAPR_GRPC_PORT and TEST_DAPR_HTTP_PORT name the daprd, with a state store ``statestore``.
-    """
-    if request.param == "daprd":
-        if "TEST_DAPR_GRPC_PORT" not in os.environ:
-            pytest.skip("no real Dapr: TEST_DAPR_GRPC_PORT names none")
-        yield Endpoint(
-            "127.0.0.1",
-            int(os.environ["TEST_DAPR_GRPC_PORT"]),
-            int(os.environ["TEST_DAPR_HTTP_PORT"]),
-        )
-        return
-    with EmbeddedSidecar(tmp_path_factory.mktemp("sidecar") / "sidecar.db") as running:
-        yield Endpoint("127.0.0.1", running.grpc_port, running.http_port)
+@pytest.fixture(scope="session")
+def endpoint(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sidecar]:
+    """A sidecar that tests share: use own ids."""
+    with engine.sidecar(tmp_path_factory.mktemp("sidecar")) as running:
+        yield running

@@ -13,7 +13,7 @@ from harness.cluster import Cluster
 from harness.effects import Effects, EffectsService
 from harness.processes import start_fork_server
 
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Sidecar
 
 # CrewAI's telemetry would start a thread where it is imported, and call home.
 os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
@@ -54,7 +54,7 @@ def fork_server() -> None:
 
 
 @pytest.fixture
-def cluster(sidecar: EmbeddedSidecar, effects: Effects, tmp_path: Path) -> Iterator[Cluster]:
+def cluster(sidecar: Sidecar, effects: Effects, tmp_path: Path) -> Iterator[Cluster]:
     """Workers and callers on the test's sidecar."""
     cluster = Cluster(sidecar, effects, tmp_path)
     yield cluster

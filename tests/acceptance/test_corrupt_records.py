@@ -13,9 +13,9 @@ from dapr_runners.state import CorruptRecordError
 
 def _damage(cluster: Cluster, key: str) -> None:
     """Change a byte in the middle of the value of ``key``, while nobody is looking."""
-    key = f"{cluster.sidecar.app_id}||{key}"
+    key, path = f"{cluster.sidecar.app_id}||{key}", cluster.database
     cluster.sidecar.kill()
-    with closing(sqlite3.connect(cluster.sidecar.path)) as database, database:
+    with closing(sqlite3.connect(path)) as database, database:
         (value,) = database.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
         middle = len(value) // 2
         damaged = value[:middle] + bytes([value[middle] ^ 0xFF]) + value[middle + 1 :]

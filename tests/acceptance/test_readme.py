@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from readme_blocks import Block, blocks_of
 
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Sidecar
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")]
@@ -63,7 +63,7 @@ def test_a_command(block: Block, checkout: Path) -> None:
 
 
 @only("python")
-def test_a_program(block: Block, sidecar: EmbeddedSidecar, tmp_path: Path) -> None:
+def test_a_program(block: Block, sidecar: Sidecar, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(block.text)
     search = ":".join(str(ROOT / "examples" / name) for name in ("simple_graph", "crew_support"))

@@ -15,8 +15,9 @@ from dapr.proto.runtime.v1 import dapr_pb2_grpc
 from dapr_runners.state import open_channel
 
 _ANSWER_SECONDS = 5.0
-_PATIENCE_SECONDS = 5.0
-"""A service that restarts is back in less."""
+_PATIENCE_SECONDS = 12.0
+"""A service that restarts is back in less. So is placement, which connects nobody while it waits
+for a sidecar that has just died: 8 s, by default."""
 
 
 def sidecar_metadata(address: str, timeout: float = _ANSWER_SECONDS) -> Any:

@@ -279,6 +279,7 @@ class Engine:
 
     def end(self, instance: Instance, transaction: Transaction) -> None:
         """An instance is over: it takes in nothing any more."""
+        self.tasks.leave_all(instance.id)
         self.settle(instance, transaction)
         self._dispatcher.finish(("turn", instance.id))
         self._ready.pop(instance.id, None)

@@ -24,6 +24,10 @@ class AlreadyExistsError(Exception):
     """The id belongs to an instance that may not be replaced."""
 
 
+class AwaitingError(Exception):
+    """The id belongs to an instance whose activity still runs."""
+
+
 class NotCompletedError(Exception):
     """An instance is still active."""
 
@@ -47,7 +51,8 @@ def start_event(
 
 
 def create(engine: Engine, start: pb.HistoryEvent, transaction: Transaction) -> None:
-    """A new instance from its first event; raises :class:`AlreadyExistsError`."""
+    """A new instance from its first event; raises :class:`AlreadyExistsError` or
+    :class:`AwaitingError`."""
     started = start.executionStarted
     instance_id = started.workflowInstance.instanceId
     existing = engine.ledger.find(instance_id)
@@ -57,6 +62,11 @@ def create(engine: Engine, start: pb.HistoryEvent, transaction: Transaction) -> 
             if parent is not None and existing.view.parent == parent:
                 return
             raise AlreadyExistsError(f"an active workflow with ID '{instance_id}' already exists")
+        if engine.tasks.keeps(instance_id):
+            raise AwaitingError(
+                f"a terminated workflow with ID '{instance_id}' is already awaiting an activity"
+                " result"
+            )
         if active := _active_child(engine, existing):
             raise AlreadyExistsError(f"cannot recreate workflow with ID '{instance_id}': {active}")
         erase(engine, existing, transaction)
@@ -104,6 +114,7 @@ def purge(engine: Engine, instance: Instance, recursive: bool, transaction: Tran
 def erase(engine: Engine, instance: Instance, transaction: Transaction) -> None:
     """Leave nothing of an instance: in memory at once, in the file by ``transaction``."""
     engine.end(instance, transaction)
+    engine.tasks.erase(instance.id)
     transaction.drop(instance.id, "instances", "payloads", "history")
     engine.ledger.drop_history(instance)
     instance.gone = True

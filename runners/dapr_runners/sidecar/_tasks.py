@@ -16,6 +16,7 @@ class Tasks:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
         self._tasks: dict[str, dict[int, StoredTask]] = {}
+        self._left: set[str] = set()
 
     def plan(self, task: StoredTask) -> None:
         """An activity is scheduled; it is to run once that is durable."""
@@ -47,11 +48,26 @@ class Tasks:
 
     def take(self, response: pb.ActivityResponse) -> StoredTask | None:
         """The activity that ``response`` ends; None if it is not the first answer, or unwanted."""
+        self._left.discard(response.instanceId)
         task = self._tasks.get(response.instanceId, {}).get(response.taskId)
         if task is None or task.execution_id != response.completionToken:
             return None
         self._forget(task)
         return task
+
+    def leave_all(self, instance_id: str) -> None:
+        """An instance is over, whatever its activities still do. As on daprd, its id is not free
+        until one of them has answered: see :meth:`keeps`."""
+        if instance_id in self._tasks:
+            self._left.add(instance_id)
+
+    def keeps(self, instance_id: str) -> bool:
+        """Whether the id of an instance that is over is not free yet."""
+        return instance_id in self._left
+
+    def erase(self, instance_id: str) -> None:
+        """An instance vanishes."""
+        self._left.discard(instance_id)
 
     def forget_all(self, instance_id: str) -> None:
         """Nobody waits for the activities of an instance any more."""

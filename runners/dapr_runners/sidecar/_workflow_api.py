@@ -99,6 +99,8 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         except _lifecycle.AlreadyExistsError as error:
             detail = f"{_CREATE}rpc error: code = AlreadyExists desc = {error}"
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, detail)
+        except _lifecycle.AwaitingError as error:
+            await context.abort(grpc.StatusCode.UNKNOWN, f"{_CREATE}{error}")
         await self._engine.ledger.commit(transaction, patient=True)
         if not request.HasField("scheduledStartTimestamp"):
             await self._engine.ledger.wait(request.instanceId, lambda view: view.started)

@@ -5,8 +5,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dapr_runners.engine._keys import run_id
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Sidecar, database_of
 from harness.effects import Effects
 from harness.other_python import OtherPythonProcess
 from harness.processes import WorkerProcess
@@ -15,7 +17,7 @@ from harness.processes import WorkerProcess
 class Cluster:
     """Starts processes of one program, all in the same case, and ends them with the test."""
 
-    def __init__(self, sidecar: EmbeddedSidecar, effects: Effects, directory: Path) -> None:
+    def __init__(self, sidecar: Sidecar, effects: Effects, directory: Path) -> None:
         self.sidecar = sidecar
         self.effects = effects
         self._directory = directory
@@ -85,7 +87,15 @@ class Cluster:
         self._processes.append(process)
         return process.ready()
 
+    @property
+    def database(self) -> Path:
+        """An embedded sidecar's file."""
+        path = database_of(self.sidecar)
+        if path is None:
+            pytest.skip("only the embedded sidecar's database can be looked into")
+        return path
+
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Rows of the sidecar's database."""
-        with closing(sqlite3.connect(self.sidecar.path)) as database:
+        """Rows of an embedded sidecar's database."""
+        with closing(sqlite3.connect(self.database)) as database:
             return database.execute(query).fetchall()

@@ -9,7 +9,7 @@ from harness.processes import WorkerDiedError, WorkerProcess
 from points import Point, check_effects
 
 from dapr_runners.engine._keys import run_id
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Engine
 
 _OVER = ("COMPLETED", "FAILED", "TERMINATED")
 
@@ -18,13 +18,13 @@ class Lane:
     """Runs of one mode, one after the other, each killed once. A worker that survives, or that
     took over, goes on with the next run."""
 
-    def __init__(self, mode: str, directory: Path, service: EffectsService) -> None:
+    def __init__(self, mode: str, directory: Path, service: EffectsService, engine: Engine) -> None:
         self.mode = mode
         self._directory = directory
         self._service = service
         self._count = 0
         self._case = self._next_case()
-        self._sidecar = EmbeddedSidecar(directory / "sidecar.db").start()
+        self._sidecar = engine.sidecar(directory / "sidecar").start()
         self._worker = self._new_worker()
         self._base = self._undisturbed()
 

@@ -9,6 +9,8 @@ from harness.effects import EffectsService
 from lane import Lane
 from points import Point
 
+from engines import Engine
+
 
 class Matrix:
     """``width`` lanes that work through ``points`` in order, a few ahead of what is asked for."""
@@ -18,11 +20,13 @@ class Matrix:
         points: list[Point],
         width: int,
         service: EffectsService,
+        engine: Engine,
         make_directory: Callable[[str], Path],
     ) -> None:
         self._points = points
         self._width = width
         self._service = service
+        self._engine = engine
         self._make_directory = make_directory
         self._pool = ThreadPoolExecutor(width, thread_name_prefix="lane")
         self._futures: dict[Point, Future[None]] = {}
@@ -53,7 +57,8 @@ class Matrix:
                 if lane is not None:
                     lane.close()
                     lane = None
-                lane = Lane(point.mode, self._make_directory(point.mode), self._service)
+                directory = self._make_directory(point.mode)
+                lane = Lane(point.mode, directory, self._service, self._engine)
             lane.kill_at(point)
         except BaseException as error:
             if lane is not None:

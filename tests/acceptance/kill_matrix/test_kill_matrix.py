@@ -18,6 +18,8 @@ from lane import Lane
 from matrix import Matrix
 from points import MODES, Point, all_points, names
 
+from engines import Engine
+
 _SPREAD = 7
 """Prime to the number of phases, so that the points of ``make test`` are of all kinds."""
 _WIDTH = {"worker": 2, "sidecar": 4}
@@ -34,6 +36,7 @@ def _parameters() -> list[object]:
 @pytest.fixture(scope="module")
 def matrix_for(
     request: pytest.FixtureRequest,
+    engine: Engine,
     effects_service: EffectsService,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Callable[[Point], Matrix]]:
@@ -42,7 +45,9 @@ def matrix_for(
     wanted = [
         item.callspec.params["point"]
         for item in request.session.items
-        if isinstance(item, pytest.Function) and item.function is test_a_run_that_is_killed
+        if isinstance(item, pytest.Function)
+        and item.function is test_a_run_that_is_killed
+        and item.callspec.params["engine"] == engine.name
     ]
 
     def get(point: Point) -> Matrix:
@@ -54,6 +59,7 @@ def matrix_for(
                 [each for each in wanted if each.target == point.target],
                 _WIDTH[point.target],
                 effects_service,
+                engine,
                 tmp_path_factory.mktemp,
             )
         return matrices[point.target]
@@ -70,9 +76,12 @@ def test_a_run_that_is_killed(point: Point, matrix_for: Callable[[Point], Matrix
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_matrix_has_every_point_of_a_run(
-    mode: str, effects_service: EffectsService, tmp_path_factory: pytest.TempPathFactory
+    mode: str,
+    engine: Engine,
+    effects_service: EffectsService,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    lane = Lane(mode, tmp_path_factory.mktemp(mode), effects_service)
+    lane = Lane(mode, tmp_path_factory.mktemp(mode), effects_service, engine)
     try:
         assert set(lane.points_of_base()) == {*names(mode, 1), *names(mode, 2)}
     finally:

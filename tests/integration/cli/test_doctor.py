@@ -10,14 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 from dapr_runners.cli._app import app
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Sidecar
 
 
 def doctor(*options: str) -> Any:
     return CliRunner().invoke(app, ["doctor", *options])
 
 
-def test_all_is_well(sidecar: EmbeddedSidecar) -> None:
+def test_all_is_well(sidecar: Sidecar) -> None:
     result = doctor()
     assert result.exit_code == 0
     assert "problem" not in result.output
@@ -28,7 +28,7 @@ def test_all_is_well(sidecar: EmbeddedSidecar) -> None:
         assert "is supported" in told or "not installed" in told
 
 
-def test_a_crewai_that_is_not_supported(sidecar: EmbeddedSidecar, tmp_path: Path) -> None:
+def test_a_crewai_that_is_not_supported(sidecar: Sidecar, tmp_path: Path) -> None:
     (tmp_path / "crewai").mkdir()
     (tmp_path / "crewai" / "__init__.py").touch()
     (tmp_path / "crewai-0.1.dist-info").mkdir()
@@ -46,7 +46,7 @@ def test_a_crewai_that_is_not_supported(sidecar: EmbeddedSidecar, tmp_path: Path
     assert "problem  langgraph" not in result.stdout
 
 
-def test_no_sidecar(sidecar: EmbeddedSidecar, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_sidecar(sidecar: Sidecar, caplog: pytest.LogCaptureFixture) -> None:
     sidecar.stop()
     result = doctor()
     assert result.exit_code == 1
@@ -55,7 +55,7 @@ def test_no_sidecar(sidecar: EmbeddedSidecar, caplog: pytest.LogCaptureFixture) 
     assert "dapr-runners run -- python app.py" in result.output
 
 
-def test_a_store_that_is_not_there(sidecar: EmbeddedSidecar) -> None:
+def test_a_store_that_is_not_there(sidecar: Sidecar) -> None:
     result = doctor("--store-name", "elsewhere")
     assert result.exit_code == 1
     assert "no state store named 'elsewhere'; it has statestore" in result.output

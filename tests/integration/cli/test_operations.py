@@ -19,7 +19,7 @@ from dapr_runners.cli._app import app
 from dapr_runners.effects import effect
 from dapr_runners.engine import RunCancelledError
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Sidecar
 
 pytestmark = [
     pytest.mark.timeout(90),
@@ -79,7 +79,7 @@ def _graph() -> Any:
 
 
 @pytest.fixture
-def runner(sidecar: EmbeddedSidecar) -> Iterator[DaprWorkflowGraphRunner]:
+def runner(sidecar: Sidecar) -> Iterator[DaprWorkflowGraphRunner]:
     runner = DaprWorkflowGraphRunner(_graph(), name="counting", port=sidecar.grpc_port)
     runner.start()
     yield runner
@@ -115,7 +115,7 @@ def test_runs_are_listed_the_newest_first(runner: DaprWorkflowGraphRunner) -> No
     assert [line.split()[0] for line in lines] == [run["run_id"] for run in found]
 
 
-def test_a_status_there_is_not(sidecar: EmbeddedSidecar) -> None:
+def test_a_status_there_is_not(sidecar: Sidecar) -> None:
     result = CliRunner().invoke(app, ["list", "--status", "Runing"])
     assert result.exit_code == 2
     assert "held up" in result.output
@@ -145,7 +145,7 @@ def test_a_run_that_failed(runner: DaprWorkflowGraphRunner) -> None:
     assert _steps(run["run_id"]) == [("plan", "failed", 1)]
 
 
-def test_a_run_is_cancelled(sidecar: EmbeddedSidecar) -> None:
+def test_a_run_is_cancelled(sidecar: Sidecar) -> None:
     entered, gate = Event(), Event()
 
     def wait(state: Holding) -> Holding:
@@ -171,13 +171,13 @@ def test_a_run_is_cancelled(sidecar: EmbeddedSidecar) -> None:
 
 
 @pytest.mark.parametrize("command", [["show"], ["cancel"]])
-def test_a_run_that_is_not_there(sidecar: EmbeddedSidecar, command: list[str]) -> None:
+def test_a_run_that_is_not_there(sidecar: Sidecar, command: list[str]) -> None:
     result = CliRunner().invoke(app, [*command, "no-such-run"])
     assert result.exit_code == 1
     assert "no-such-run" in result.output
 
 
-def test_no_sidecar(sidecar: EmbeddedSidecar, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_sidecar(sidecar: Sidecar, caplog: pytest.LogCaptureFixture) -> None:
     sidecar.stop()
     result = CliRunner().invoke(app, ["list"])
     assert result.exit_code == 1

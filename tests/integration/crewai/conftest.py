@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Engine
 
 # CrewAI's telemetry would start a thread where it is imported, and call home.
 os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
@@ -38,15 +38,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore"))
 
 
-@pytest.fixture(scope="session", params=["embedded", "daprd"])
-def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+@pytest.fixture(scope="session")
+def port(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The gRPC port of a sidecar. Tests share it: use new names."""
-    if request.param == "daprd":
-        if "TEST_DAPR_GRPC_PORT" not in os.environ:
-            pytest.skip("no real Dapr: TEST_DAPR_GRPC_PORT names none")
-        yield int(os.environ["TEST_DAPR_GRPC_PORT"])
-        return
-    with EmbeddedSidecar(tmp_path_factory.mktemp("crewai") / "sidecar.db") as running:
+    with engine.sidecar(tmp_path_factory.mktemp("crewai")) as running:
         yield running.grpc_port
 
 

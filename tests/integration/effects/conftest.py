@@ -10,12 +10,12 @@ from effect_helpers import CountingStore, StepMaker
 from dapr_runners._current_step import CurrentStep
 from dapr_runners.effects import EffectHost
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.state import AllowList, Codec
+from engines import Sidecar
 
 
 @pytest.fixture
-def store(sidecar: EmbeddedSidecar) -> Iterator[CountingStore]:
+def store(sidecar: Sidecar) -> Iterator[CountingStore]:
     """The state store of a sidecar, which counts what is written."""
     store = CountingStore(address=sidecar.address)
     yield store

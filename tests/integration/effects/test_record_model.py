@@ -23,8 +23,8 @@ from hypothesis.stateful import (
 from dapr_runners.effects import EffectRecord, EffectStatus, IllegalTransitionError
 from dapr_runners.effects._records import EffectRecords, Found, Marker
 from dapr_runners.engine import BlockingIO, begun_key, run_in_thread
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.state import AllowList, Codec, StateStore
+from engines import Sidecar
 
 _EXAMPLES = int(os.environ.get("DAPR_RUNNERS_EXAMPLES", "200"))
 _WORKERS = ("a", "b")
@@ -260,7 +260,7 @@ class Records(RuleBasedStateMachine):
 
 
 @pytest.fixture
-def machine(sidecar: EmbeddedSidecar) -> Iterator[type[Records]]:
+def machine(sidecar: Sidecar) -> Iterator[type[Records]]:
     """The state machine, on a sidecar's state store."""
     Records.store = StateStore(address=sidecar.address)
     yield Records

@@ -1,6 +1,5 @@
 """Runners for tests, on a sidecar that only these tests share."""
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
@@ -10,22 +9,14 @@ from dapr.ext.workflow import DaprWorkflowClient
 from run_helpers import MakeRunner, Place
 
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Engine, database_of
 
 
-@pytest.fixture(scope="session", params=["embedded", "daprd"])
-def place(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Place]:
+@pytest.fixture(scope="session")
+def place(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A sidecar whose work no other test's worker takes. Tests share it: use new names."""
-    if request.param == "daprd":
-        if "TEST_DAPR_GRPC_PORT" not in os.environ:
-            pytest.skip("no real Dapr: TEST_DAPR_GRPC_PORT names none")
-        yield Place(int(os.environ["TEST_DAPR_GRPC_PORT"]), None)
-        return
-    path = tmp_path_factory.mktemp("engine") / "sidecar.db"
-    with EmbeddedSidecar(path) as running:
-        yield Place(running.grpc_port, path)
+    with engine.sidecar(tmp_path_factory.mktemp("engine")) as running:
+        yield Place(running.grpc_port, database_of(running))
 
 
 @pytest.fixture

@@ -10,20 +10,20 @@ from run_helpers import collect, eventually
 from test_processes import callers_of, worker_of
 
 from dapr_runners.engine import RunCancelledError, RunNotFoundError, WorkerMissingError
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Engine, Sidecar
 
 pytestmark = pytest.mark.timeout(60)
 
 
-def status_at(sidecar: EmbeddedSidecar, run_id: str) -> str | None:
+def status_at(sidecar: Sidecar, run_id: str) -> str | None:
     client = DaprWorkflowClient(host="127.0.0.1", port=str(sidecar.grpc_port))
     state = client.get_workflow_state(run_id)
     client.close()
     return None if state is None else state.runtime_status.name
 
 
-async def test_a_cancelled_run_does_not_go_on(tmp_path: Path) -> None:
-    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar, callers_of(sidecar) as connect:
+async def test_a_cancelled_run_does_not_go_on(engine: Engine, tmp_path: Path) -> None:
+    with engine.sidecar(tmp_path) as sidecar, callers_of(sidecar) as connect:
         runner = connect("held")
         with worker_of(sidecar, tmp_path) as worker:
             waiting = asyncio.create_task(collect(runner.run_async({"x": 1}, run_id="held-1")))
@@ -39,8 +39,8 @@ async def test_a_cancelled_run_does_not_go_on(tmp_path: Path) -> None:
         assert (tmp_path / "worked").read_text().split() == [str(worker.pid), str(second.pid)]
 
 
-async def test_a_purged_run_is_gone(tmp_path: Path) -> None:
-    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar, callers_of(sidecar) as connect:
+async def test_a_purged_run_is_gone(engine: Engine, tmp_path: Path) -> None:
+    with engine.sidecar(tmp_path) as sidecar, callers_of(sidecar) as connect:
         runner = connect("who")
         with worker_of(sidecar, tmp_path) as worker:
             first = await collect(runner.run_async({"x": 1}, run_id="purged"))
@@ -56,8 +56,8 @@ async def test_a_purged_run_is_gone(tmp_path: Path) -> None:
     assert again[-1]["output"]["log"] == [second.pid, "last"]
 
 
-async def test_a_cancelled_run_is_purged_once_it_can_end(tmp_path: Path) -> None:
-    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar, callers_of(sidecar) as connect:
+async def test_a_cancelled_run_is_purged_once_it_can_end(engine: Engine, tmp_path: Path) -> None:
+    with engine.sidecar(tmp_path) as sidecar, callers_of(sidecar) as connect:
         runner = connect("held")
         with worker_of(sidecar, tmp_path) as worker:
             waiting = asyncio.create_task(collect(runner.run_async({"x": 1}, run_id="held-1")))
@@ -79,9 +79,9 @@ async def test_a_cancelled_run_is_purged_once_it_can_end(tmp_path: Path) -> None
 
 
 async def test_a_call_says_that_it_waits_for_a_worker(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    engine: Engine, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar, callers_of(sidecar) as connect:
+    with engine.sidecar(tmp_path) as sidecar, callers_of(sidecar) as connect:
         runner = connect("who")
         waiting = asyncio.create_task(collect(runner.run_async({"x": 1}, run_id="early")))
         await eventually(lambda: "no worker" in caplog.text)
@@ -96,8 +96,8 @@ async def test_a_call_says_that_it_waits_for_a_worker(
             assert (await waiting)[-1]["output"]["log"] == [worker.pid, "last"]
 
 
-async def test_a_call_that_waits_for_a_worker_is_cancelled(tmp_path: Path) -> None:
-    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar, callers_of(sidecar) as connect:
+async def test_a_call_that_waits_for_a_worker_is_cancelled(engine: Engine, tmp_path: Path) -> None:
+    with engine.sidecar(tmp_path) as sidecar, callers_of(sidecar) as connect:
         runner = connect("who")
         waiting = asyncio.create_task(collect(runner.run_async({"x": 1}, run_id="early")))
         await eventually(lambda: runner.store.get("dr/run/early/spec") is not None)

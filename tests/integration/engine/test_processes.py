@@ -12,21 +12,21 @@ from langgraph.types import Command
 from run_helpers import collect
 
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Engine, Sidecar
 from worker_processes import WorkerProcess
 
 FOLDER = Path(__file__).parent
 Caller: TypeAlias = Callable[[str], DaprWorkflowGraphRunner]
 
 
-def worker_of(sidecar: EmbeddedSidecar, folder: Path) -> WorkerProcess:
+def worker_of(sidecar: Sidecar, folder: Path) -> WorkerProcess:
     """A process that works on all graphs."""
     variables = {**sidecar.env(), WORKED: str(folder / "worked")}
     return WorkerProcess(FOLDER, "engine_graphs:make_all", variables=variables)
 
 
 @contextmanager
-def callers_of(sidecar: EmbeddedSidecar) -> Iterator[Caller]:
+def callers_of(sidecar: Sidecar) -> Iterator[Caller]:
     """Connects runners that only call."""
     connected: list[DaprWorkflowGraphRunner] = []
 
@@ -42,11 +42,13 @@ def callers_of(sidecar: EmbeddedSidecar) -> Iterator[Caller]:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[EmbeddedSidecar, set[int]]]:
+def shared(
+    engine: Engine, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Sidecar, set[int]]]:
     """A sidecar with two worker processes, and their ids."""
     folder = tmp_path_factory.mktemp("processes")
     with (
-        EmbeddedSidecar(folder / "sidecar.db") as sidecar,
+        engine.sidecar(folder) as sidecar,
         worker_of(sidecar, folder) as one,
         worker_of(sidecar, folder) as two,
     ):
@@ -54,13 +56,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[EmbeddedS
 
 
 @pytest.fixture
-def workers(shared: tuple[EmbeddedSidecar, set[int]]) -> set[int]:
+def workers(shared: tuple[Sidecar, set[int]]) -> set[int]:
     """Ids of the worker processes."""
     return shared[1]
 
 
 @pytest.fixture
-def caller(shared: tuple[EmbeddedSidecar, set[int]]) -> Iterator[Caller]:
+def caller(shared: tuple[Sidecar, set[int]]) -> Iterator[Caller]:
     with callers_of(shared[0]) as connect:
         yield connect
 
@@ -97,9 +99,9 @@ def test_a_caller_cancels_and_purges(caller: Caller, workers: set[int]) -> None:
     assert runner.get_state({"configurable": {"thread_id": "t"}}).next == ("ask",)
 
 
-def test_an_interrupted_run_waits_with_nothing_running(tmp_path: Path) -> None:
+def test_an_interrupted_run_waits_with_nothing_running(engine: Engine, tmp_path: Path) -> None:
     thread = {"configurable": {"thread_id": "t"}}
-    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
+    with engine.sidecar(tmp_path) as sidecar:
         with worker_of(sidecar, tmp_path) as first, callers_of(sidecar) as connect:
             asked = connect("asking").invoke({"x": 1}, thread)
             assert [question.value for question in asked["__interrupt__"]] == ["go on?"]

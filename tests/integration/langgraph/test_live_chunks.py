@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from live_graph import WORDS, heard, make, make_fickle
 
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Sidecar
 from worker_processes import WorkerProcess
 
 HERE = Path(__file__).parent
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 @pytest.mark.parametrize("live_pubsub", ["", "pubsub"], ids=["state store", "pub/sub"])
 def test_a_chunk_is_heard_before_its_node_has_ended(
-    sidecar: EmbeddedSidecar,
+    sidecar: Sidecar,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     live_pubsub: str,
@@ -34,7 +34,7 @@ def test_a_chunk_is_heard_before_its_node_has_ended(
 
 @pytest.mark.parametrize("live_pubsub", ["", "pubsub"], ids=["state store", "pub/sub"])
 def test_a_chunk_is_heard_elsewhere_too_where_the_first_caller_is_the_worker(
-    sidecar: EmbeddedSidecar,
+    sidecar: Sidecar,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     live_pubsub: str,
@@ -53,7 +53,7 @@ def test_a_chunk_is_heard_elsewhere_too_where_the_first_caller_is_the_worker(
 
 
 def test_what_a_node_says_when_it_runs_again_is_heard_whatever_it_said_before(
-    sidecar: EmbeddedSidecar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sidecar: Sidecar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEARD", str(tmp_path))
     variables = {**sidecar.env(), "HEARD": str(tmp_path)}

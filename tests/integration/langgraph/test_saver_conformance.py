@@ -8,8 +8,8 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.conformance.capabilities import Capability
 
 from dapr_runners.langgraph import DaprSaver
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.state import StateStore
+from engines import Sidecar
 
 LEAST = {
     Capability.PUT: 17,
@@ -25,7 +25,7 @@ LEAST = {
 
 
 async def test_passes_all_of_the_conformance_suite(
-    sidecar: EmbeddedSidecar, capsys: pytest.CaptureFixture[str]
+    sidecar: Sidecar, capsys: pytest.CaptureFixture[str]
 ) -> None:
     @checkpointer_test(name="DaprSaver")
     async def saver() -> AsyncGenerator[Any, None]:

@@ -18,6 +18,7 @@ from dapr_runners.state import (
     UnauthorizedError,
     UnstorableValueError,
 )
+from engines import Sidecar
 
 ODD = [
     "",
@@ -49,7 +50,7 @@ def put(saver: DaprSaver, thread: Any, namespace: str = "", **values: Any) -> An
     return saver.put(named(thread, namespace), made, {"step": 1}, made["channel_versions"])
 
 
-def test_a_thread_that_is_no_text_is_refused(sidecar: EmbeddedSidecar) -> None:
+def test_a_thread_that_is_no_text_is_refused(sidecar: Sidecar) -> None:
     saver, broken = DaprSaver(), "order-\ud800"
     put(saver, "order")
     for call in (
@@ -67,7 +68,7 @@ def test_a_thread_that_is_no_text_is_refused(sidecar: EmbeddedSidecar) -> None:
     assert len(list(saver.list(None))) == 1
 
 
-def test_odd_thread_ids_are_kept_apart(sidecar: EmbeddedSidecar) -> None:
+def test_odd_thread_ids_are_kept_apart(sidecar: Sidecar) -> None:
     saver = DaprSaver()
     for thread in ODD:
         put(saver, thread, note=f"of {thread}")
@@ -86,14 +87,14 @@ def test_odd_thread_ids_are_kept_apart(sidecar: EmbeddedSidecar) -> None:
     assert left == set(ODD[1::2])
 
 
-def test_a_thread_id_may_be_a_number(sidecar: EmbeddedSidecar) -> None:
+def test_a_thread_id_may_be_a_number(sidecar: Sidecar) -> None:
     saver = DaprSaver()
     assert put(saver, 7, note="x")["configurable"]["thread_id"] == 7
     assert saver.get_tuple(named("7")) is not None
     assert len(list(saver.list(named(7)))) == 1
 
 
-def test_values_larger_than_a_message_of_the_sidecar(sidecar: EmbeddedSidecar) -> None:
+def test_values_larger_than_a_message_of_the_sidecar(sidecar: Sidecar) -> None:
     saver = DaprSaver()
     big = {f"v{number}": "é" * 1_500_000 for number in range(3)}
     config = put(saver, "t", **big)
@@ -111,7 +112,7 @@ def place() -> Scope:
 
 
 @pytest.mark.parametrize("damage", [b"x", b"\x00\x01", b"drc1", b'{"a": 1}'])
-def test_a_damaged_document_is_named(sidecar: EmbeddedSidecar, place: Scope, damage: bytes) -> None:
+def test_a_damaged_document_is_named(sidecar: Sidecar, place: Scope, damage: bytes) -> None:
     saver = DaprSaver()
     config = put(saver, "t", note="x")
     saver.put_writes(config, [("note", 1)], "task")
@@ -130,7 +131,7 @@ def test_a_damaged_document_is_named(sidecar: EmbeddedSidecar, place: Scope, dam
     assert len(list(saver.list(named("t")))) == 1
 
 
-def test_a_bit_flipped_in_a_document_is_noticed(sidecar: EmbeddedSidecar, place: Scope) -> None:
+def test_a_bit_flipped_in_a_document_is_noticed(sidecar: Sidecar, place: Scope) -> None:
     saver = DaprSaver()
     config = put(saver, "t", note="hello")
     key = place.checkpoint(config["configurable"]["checkpoint_id"])
@@ -141,7 +142,7 @@ def test_a_bit_flipped_in_a_document_is_noticed(sidecar: EmbeddedSidecar, place:
         saver.get_tuple(config)
 
 
-def test_a_missing_document_is_named(sidecar: EmbeddedSidecar, place: Scope) -> None:
+def test_a_missing_document_is_named(sidecar: Sidecar, place: Scope) -> None:
     saver = DaprSaver()
     config = put(saver, "t", note="n" * 200_000)
     checkpoint_id = config["configurable"]["checkpoint_id"]
@@ -185,13 +186,13 @@ async def test_no_sidecar_is_said_at_once() -> None:
         next(saver.list(None))
 
 
-def test_an_unknown_store_is_named(sidecar: EmbeddedSidecar) -> None:
+def test_an_unknown_store_is_named(sidecar: Sidecar) -> None:
     with pytest.raises(StateStoreError, match="The state store component 'nosuch' answered"):
         DaprSaver(store_name="nosuch").get_tuple(named("t"))
 
 
 def test_a_value_that_cannot_be_stored_is_named_and_nothing_is_written(
-    sidecar: EmbeddedSidecar,
+    sidecar: Sidecar,
 ) -> None:
     saver = DaprSaver()
     config = put(saver, "t", note="x")

@@ -9,11 +9,11 @@ from langgraph.types import Command
 from saver_graph import make, shape, turns, visible
 
 from dapr_runners.langgraph import DaprSaver
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Sidecar
 
 
 @pytest.fixture
-def saver(sidecar: EmbeddedSidecar) -> DaprSaver:
+def saver(sidecar: Sidecar) -> DaprSaver:
     return DaprSaver()
 
 

@@ -12,7 +12,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from saver_writer import SHARED, checkpoint, named
 
 from dapr_runners.langgraph import DaprSaver
-from dapr_runners.sidecar import EmbeddedSidecar
+from engines import Sidecar
 
 WRITERS = 3
 PUTS = 25
@@ -21,7 +21,7 @@ KILLS = 5
 
 @contextmanager
 def writers(
-    sidecar: EmbeddedSidecar, *arguments: tuple[str | int, ...]
+    sidecar: Sidecar, *arguments: tuple[str | int, ...]
 ) -> Iterator[list[subprocess.Popen[str]]]:
     """Writing processes that are ready to start."""
     command = [sys.executable, str(Path(__file__).with_name("saver_writer.py")), sidecar.address]
@@ -61,7 +61,7 @@ def said_all(process: subprocess.Popen[str]) -> list[str]:
     return process.stdout.read().split()
 
 
-def test_nothing_that_three_processes_write_at_once_is_lost(sidecar: EmbeddedSidecar) -> None:
+def test_nothing_that_three_processes_write_at_once_is_lost(sidecar: Sidecar) -> None:
     saver = DaprSaver()
     shared = checkpoint(0, saver, None)
     shared["id"] = SHARED
@@ -85,7 +85,7 @@ def test_nothing_that_three_processes_write_at_once_is_lost(sidecar: EmbeddedSid
     assert len(list(saver.list(named("t")))) == 1 + (WRITERS - 1) * PUTS
 
 
-def test_new_threads_of_several_processes_are_all_listed(sidecar: EmbeddedSidecar) -> None:
+def test_new_threads_of_several_processes_are_all_listed(sidecar: Sidecar) -> None:
     threads = ["one", "two"]
     with writers(sidecar, *(("go-on", thread, 0, 2) for thread in threads)) as processes:
         for process in processes:
@@ -95,7 +95,7 @@ def test_new_threads_of_several_processes_are_all_listed(sidecar: EmbeddedSideca
     assert sorted(found) == ["one", "one", "two", "two"]
 
 
-def test_killed_writers_leave_a_consistent_history(sidecar: EmbeddedSidecar) -> None:
+def test_killed_writers_leave_a_consistent_history(sidecar: Sidecar) -> None:
     choice = random.Random(1)
     acknowledged: list[str] = []
     history: list[CheckpointTuple] = []

@@ -1,6 +1,7 @@
 """A worker and a client on the shared sidecar."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -10,6 +11,17 @@ from dapr.ext.workflow import DaprWorkflowClient, WorkflowRuntime
 from dapr.ext.workflow._durabletask.internal import orchestrator_service_pb2_grpc as task_hub
 from sidecar_helpers import Endpoint, NewId, Run, WorkerProcess
 from sidecar_workflows import make_runtime
+
+from dapr_runners.sidecar import EmbeddedSidecar
+
+
+@pytest.fixture
+def sidecar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedSidecar]:
+    """An embedded one: it is what these tests are about."""
+    with EmbeddedSidecar(tmp_path / "sidecar" / "sidecar.db") as running:
+        for name, value in running.env().items():
+            monkeypatch.setenv(name, value)
+        yield running
 
 
 @pytest.fixture
@@ -29,7 +41,7 @@ def start_worker() -> Iterator[Callable[[int], WorkerProcess]]:
 @pytest.fixture(scope="session")
 def runtime(endpoint: Endpoint) -> Iterator[WorkflowRuntime]:
     """A worker in this process."""
-    runtime = make_runtime(endpoint.host, endpoint.grpc_port)
+    runtime = make_runtime("127.0.0.1", endpoint.grpc_port)
     runtime.start()
     yield runtime
     runtime.shutdown()
@@ -38,7 +50,7 @@ def runtime(endpoint: Endpoint) -> Iterator[WorkflowRuntime]:
 @pytest.fixture(scope="session")
 def client(endpoint: Endpoint, runtime: WorkflowRuntime) -> Iterator[DaprWorkflowClient]:
     """A client of a sidecar that has a worker."""
-    client = DaprWorkflowClient(host=endpoint.host, port=str(endpoint.grpc_port))
+    client = DaprWorkflowClient(host="127.0.0.1", port=str(endpoint.grpc_port))
     yield client
     client.close()
 

@@ -24,7 +24,6 @@ NewId = Callable[[], str]
 class Endpoint(Protocol):
     """The ``endpoint`` fixture: a running sidecar, of whatever kind."""
 
-    host: str
     grpc_port: int
     http_port: int
 

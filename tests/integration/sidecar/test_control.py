@@ -39,15 +39,49 @@ def test_terminate_does_not_wait_for_an_activity(
     eventually(lambda: lines(journal))
     client.terminate_workflow(instance_id)
     assert _status(client, instance_id) == "TERMINATED"
-    # The id is free while the old body still runs.
-    client.schedule_new_workflow("sequence", input=1, instance_id=instance_id)
+    try:
+        with pytest.raises(grpc.RpcError) as refused:
+            client.schedule_new_workflow("sequence", input=1, instance_id=instance_id)
+    finally:
+        gate.touch()
+    assert refused.value.code() is grpc.StatusCode.UNKNOWN
+    assert refused.value.details() == (
+        "failed to create workflow instance: a terminated workflow with ID "
+        f"'{instance_id}' is already awaiting an activity result"
+    )
+    eventually(lambda: len(lines(journal)) == 2)
+
+    def is_free() -> bool:
+        try:
+            client.schedule_new_workflow("sequence", input=1, instance_id=instance_id)
+        except grpc.RpcError:
+            return False
+        return True
+
+    eventually(is_free)
     state = client.wait_for_workflow_completion(instance_id, timeout_in_seconds=60)
     assert state is not None
     assert state.serialized_output == "[0]"
-    gate.touch()
-    eventually(lambda: len(lines(journal)) == 2)
     client.purge_workflow(instance_id)
     assert client.get_workflow_state(instance_id) is None
+
+
+def test_a_purged_id_is_free_whatever_an_activity_does(
+    client: DaprWorkflowClient, tmp_path: Path, new_id: NewId
+) -> None:
+    journal, gate = tmp_path / "journal", tmp_path / "gate"
+    entry = {"name": "a", "journal": str(journal), "gate": str(gate)}
+    instance_id = client.schedule_new_workflow("journaled", input=[entry], instance_id=new_id())
+    eventually(lambda: lines(journal))
+    try:
+        client.terminate_workflow(instance_id)
+        client.purge_workflow(instance_id)
+        client.schedule_new_workflow("sequence", input=1, instance_id=instance_id)
+        state = client.wait_for_workflow_completion(instance_id, timeout_in_seconds=60)
+    finally:
+        gate.touch()
+    assert state is not None
+    assert state.serialized_output == "[0]"
 
 
 def test_suspend_and_resume(client: DaprWorkflowClient) -> None:

@@ -122,7 +122,7 @@ def test_waiting_for_the_start(client: DaprWorkflowClient) -> None:
 
 
 async def test_the_asynchronous_client(endpoint: Endpoint, runtime: WorkflowRuntime) -> None:
-    client = AsyncWorkflowClient(host=endpoint.host, port=str(endpoint.grpc_port))
+    client = AsyncWorkflowClient(host="127.0.0.1", port=str(endpoint.grpc_port))
     instance_id = await client.schedule_new_workflow("sequence", input=2)
     state = await client.wait_for_workflow_completion(instance_id, timeout_in_seconds=60)
     assert state is not None

@@ -15,8 +15,8 @@ from crew_corpus.log import Log
 from crew_corpus.probe import DurableProbe, PlainProbe, Probe
 from crew_corpus.runners import SPREAD, keep_cold, label_of, runner_of
 from crew_corpus.show import show
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.state import StateStore
+from engines import Engine
 
 WARM, COLD = "warm", "cold"
 
@@ -93,10 +93,10 @@ class Here:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
+def here(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
     """On a sidecar of their own: the worker processes would take their work."""
     folder = tmp_path_factory.mktemp("here")
-    with EmbeddedSidecar(folder / "sidecar.db") as sidecar:
+    with engine.sidecar(folder) as sidecar:
         state = StateStore(address=sidecar.address)
         runners: dict[str, Any] = {}
         for case in CASES.values():

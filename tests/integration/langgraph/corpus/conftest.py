@@ -1,6 +1,5 @@
 """A sidecar and two worker processes that serve the whole corpus."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,8 @@ import pytest
 from corpus.case import Services
 from corpus.marks import MARKS, watch_activities
 from corpus.runners import SAVERS, services_on_files
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.state import StateStore
+from engines import Engine
 from worker_processes import WorkerProcess
 
 _FOLDER = Path(__file__).parent.parent
@@ -31,17 +30,12 @@ class Workers:
     """Makes the names of runners this test session's own."""
 
 
-@pytest.fixture(scope="module", params=["embedded", "daprd"])
+@pytest.fixture(scope="module")
 def workers_sidecar(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    engine: Engine, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:
     """A sidecar, as variables that name it."""
-    if request.param == "daprd":
-        if "TEST_DAPR_GRPC_PORT" not in os.environ:
-            pytest.skip("no real Dapr: TEST_DAPR_GRPC_PORT names none")
-        yield {"DAPR_GRPC_PORT": os.environ["TEST_DAPR_GRPC_PORT"]}
-        return
-    with EmbeddedSidecar(tmp_path_factory.mktemp("sidecar") / "sidecar.db") as sidecar:
+    with engine.sidecar(tmp_path_factory.mktemp("sidecar")) as sidecar:
         yield sidecar.env()
 
 

@@ -19,8 +19,8 @@ from corpus.origins import FEATURES, REAL_THREADS
 from corpus.probe import Probe
 from corpus.runners import SAVERS, runner_of
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.state import StateStore
+from engines import Engine
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,12 @@ MODES = {"blocking": False, "async": True}
 
 
 @pytest.fixture(scope="module")
-def runners_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def runners_here(
+    engine: Engine, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Any]]:
     """Runners of all cases that work in this process, on a sidecar of their own: the worker
     processes would take their work. By label."""
-    with EmbeddedSidecar(tmp_path_factory.mktemp("here") / "sidecar.db") as sidecar:
+    with engine.sidecar(tmp_path_factory.mktemp("here")) as sidecar:
         state = StateStore(address=sidecar.address)
         runners = {
             label: DaprWorkflowGraphRunner(
