@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -54,10 +54,18 @@ class StepMessages(Protocol):
         ...
 
 
+class StepAttempt(Protocol):
+    """An attempt at a step, watched (see ``dapr_runners.engine``)."""
+
+    def current(self) -> AbstractContextManager[Any]:
+        """Within, what code tells is told of this attempt."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class CurrentStep:
-    """A step: ``run_id`` of its run, ``key`` inside the run, ``attempt`` from 1, and the
-    ``tenant_id`` that its run was called with, or ""."""
+    """A step: ``run_id`` of its run, ``key`` inside the run, ``attempt`` from 1, the
+    ``tenant_id`` that its run was called with, or "", and the ``name`` that people know it by."""
 
     run_id: str
     key: str
@@ -65,6 +73,8 @@ class CurrentStep:
     tenant_id: str = ""
     _effects: StepEffects | None = field(default=None, repr=False, compare=False)
     _messages: StepMessages | None = field(default=None, repr=False, compare=False)
+    name: str = field(default="", compare=False)
+    _watched: StepAttempt | None = field(default=None, repr=False, compare=False)
 
     @property
     def idempotency_key(self) -> str:
@@ -85,7 +95,10 @@ class CurrentStep:
         messages = self._messages
         if messages is not None:
             messages = messages.inside(key, messages_of(running_step.get()))
-        return CurrentStep(self.run_id, whole, self.attempt, self.tenant_id, effects, messages)
+        return CurrentStep(
+            self.run_id, whole, self.attempt, self.tenant_id,
+            effects, messages, self.name, self._watched,
+        )  # fmt: skip
 
 
 class Program(Protocol):
@@ -110,7 +123,11 @@ def running(step: CurrentStep | None) -> Generator[None]:
     """Within, ``step`` is the one that runs."""
     token = running_step.set(step)
     try:
-        yield
+        if step is None or step._watched is None:  # pyright: ignore[reportPrivateUsage]
+            yield
+        else:
+            with step._watched.current():  # pyright: ignore[reportPrivateUsage]
+                yield
     finally:
         running_step.reset(token)
         if (effects := effects_of(step)) is not None:
@@ -120,6 +137,11 @@ def running(step: CurrentStep | None) -> Generator[None]:
 def effects_of(step: CurrentStep | None) -> StepEffects | None:
     """The effects of ``step``."""
     return None if step is None else step._effects  # pyright: ignore[reportPrivateUsage]
+
+
+def attempt_of(step: CurrentStep | None) -> StepAttempt | None:
+    """The attempt at ``step`` that is watched."""
+    return None if step is None else step._watched  # pyright: ignore[reportPrivateUsage]
 
 
 def messages_of(step: CurrentStep | None) -> StepMessages | None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dapr_runners._current_step import CurrentStep
+from dapr_runners._current_step import CurrentStep, StepAttempt
 from dapr_runners.effects._keys import given_key, own_key
 from dapr_runners.effects._notes import Notes
 from dapr_runners.effects._records import Marker
@@ -47,11 +47,13 @@ class EffectHost:
         name: str,
         tenant: str = "",
         order: tuple[int, ...] = (),
+        watched: StepAttempt | None = None,
     ) -> CurrentStep:
         """The step ``key``, which people know by its ``name``. ``order`` grows with each attempt
-        that follows a failed one."""
+        that follows a failed one. ``watched`` is told of this attempt."""
         effects = Effects(self, run, key, name, tenant, order)
-        return CurrentStep(run, key, attempt, tenant, effects, Notes(run, key, self.place))
+        notes = Notes(run, key, self.place)
+        return CurrentStep(run, key, attempt, tenant, effects, notes, name, watched)
 
 
 @dataclass(slots=True)

@@ -43,6 +43,7 @@ from dapr_runners.engine._sdk import receive_limit
 from dapr_runners.engine._telling import Telling
 from dapr_runners.engine._tenants import mark_of, tenant_mark, within
 from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, Turns, unpack_spec
+from dapr_runners.engine._watching import Attempt, Call, Watch, Watcher, Watching, watching
 from dapr_runners.engine._wide import needs_parts
 from dapr_runners.engine._work import (
     AGAIN,
@@ -94,10 +95,12 @@ __all__ = [
     "ActorStoreDownError",
     "ActorStoreMissingError",
     "Adapter",
+    "Attempt",
     "BlockingIO",
     "Breaks",
     "BreaksRun",
     "Bus",
+    "Call",
     "Chunk",
     "Claim",
     "Delivery",
@@ -147,6 +150,9 @@ __all__ = [
     "Turns",
     "UnknownStepError",
     "UnsupportedSdkError",
+    "Watch",
+    "Watcher",
+    "Watching",
     "Work",
     "Worker",
     "WorkerMissingError",
@@ -185,6 +191,7 @@ __all__ = [
     "unpack_spec",
     "unpacked",
     "until_parked",
+    "watching",
     "within",
     "without_sdk_log",
 ]

@@ -41,8 +41,11 @@ from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._plans_made import PlansMade
 from dapr_runners.engine._poison import PoisonGuard
 from dapr_runners.engine._recent import Recent
+from dapr_runners.engine._watched import tell_ended, tell_lost, tell_recorded
+from dapr_runners.engine._watching import watching
 from dapr_runners.engine._work import (
     AGAIN,
+    OF_A_RUN,
     Adapter,
     BreaksRun,
     Json,
@@ -119,6 +122,7 @@ class Journal:
         self._in_flight = InFlight()
         self._on_the_way: dict[tuple[str, str], Spawned] = {}
         self._made = PlansMade()
+        self._watching = watching()
         self._broken: Recent[tuple[str, str], Exception] = Recent(_BROKEN_KEPT)
         """What followed a plan that the workflow was told of too early, by its record."""
 
@@ -181,6 +185,7 @@ class Journal:
                 raise BreaksRun(broken)
         hot = self._adapter.is_hot(work) and "step" not in work.item
         record: Record | None = None
+        is_news = False
         if not self._made.is_from_here(work):
             key = record_key(work.run, work.key)
             found = await io.get_many([end_key(work.run), key])
@@ -189,6 +194,8 @@ class Journal:
                 return {"k": "end", "at": "", "status": "cancelled"}
             if key in found:
                 record = self.decode(work.key, found[key], key)
+                # Its maker has died in between, if it is the end.
+                is_news = end_key(work.run) not in found
         elif not (hot and await self.company.is_alone(io)):
             record = await self._find(work, io)
         if record is not None:
@@ -205,7 +212,7 @@ class Journal:
             return await self._perform(work, io, hot)
         else:
             return await self._perform(work, io, hot)
-        return await self._recorded(work, record, io)
+        return await self._recorded(work, record, io, is_news)
 
     async def _break_off(self, work: Work, error: Exception, io: IO) -> Json:
         """End the run with what it cannot get past, as the framework would end it."""
@@ -215,11 +222,12 @@ class Journal:
         body: Json = {"error": self._codec.encode(error, "the error"), "artifacts": []}
         record = Record(BROKEN, outcome, body, [], [], self._identity, work.attempt)
         data = self._codec.encode(record.pack(), "the end of the run")
-        if not await io.create(record_key(work.run, BROKEN), data):
+        ours = await io.create(record_key(work.run, BROKEN), data)
+        if not ours:
             found = await io.get(record_key(work.run, BROKEN))
             if found is not None:  # another step broke it off first
                 record = self.decode(BROKEN, found, record_key(work.run, BROKEN))
-        return await self._recorded(work, record, io)
+        return await self._recorded(work, record, io, ours)
 
     async def _remaining(self, work: Work, io: IO) -> float:
         """Seconds that a step may go on before it is given up. They count from when it began, and
@@ -231,7 +239,7 @@ class Journal:
             age = await self._guard.age(work, io)
         return work.item["limit"] - age
 
-    async def _recorded(self, work: Work, record: Record, io: IO) -> Json:
+    async def _recorded(self, work: Work, record: Record, io: IO, is_news: bool) -> Json:
         if record.outcome["k"] == "end":
             self._adapter.forget(work.run)
             letter = f"{FAILED}{record.key}"
@@ -244,6 +252,13 @@ class Journal:
                 if cause is not None:
                     await self._letters.remove(io, work.run, letter)
                 return record.outcome
+            if is_news and (watcher := self._watching.watcher) is not None:
+                told = record
+                await io.run(
+                    lambda: tell_ended(
+                        watcher, self._runner, work.item, told, self._codec, io.inner
+                    )
+                )
         self._bus.publish(work.run, record)
         return record.outcome
 
@@ -270,16 +285,20 @@ class Journal:
         return self.decode(work.item["at"], data, key)
 
     async def _perform(self, work: Work, io: IO, hot: bool) -> Json:
+        if (watcher := self._watching.watcher) is not None:
+            work.watch = watcher.watch(self._runner, work, self._identity if hot else None)
         if "step" in work.item:
             work.injected = StepTimeoutError(
                 run_id=work.run, step=work.step_name, seconds=work.item["limit"]
             )
         elif not hot:
             work.injected = await self._guard.admit(work, io)
+            if work.watch is not None:
+                await tell_lost(work.watch, work, self._planner_of, io)
         began = time.monotonic()
         token = self._marker.begun(attempts_key(work.run, work.key)) if hot else None
         try:
-            produced = await io.run(lambda: self._adapter.perform(work, io.inner))
+            produced = await self._produce(work, io)
         except Parks as parks:
             await self._guard.came_back(work, io)
             return await self._parked(work, parks.about, io)
@@ -341,6 +360,18 @@ class Journal:
             return record.outcome
         return await self._settle(work, record, produced, io)
 
+    async def _produce(self, work: Work, io: IO) -> Produced:
+        watch = work.watch
+        if watch is None:
+            return await io.run(lambda: self._adapter.perform(work, io.inner))
+        try:
+            produced = await io.run(lambda: self._adapter.perform(work, io.inner))
+        except BaseException as error:
+            watch.performed(None, error)
+            raise
+        watch.performed(produced.outcome, work.error)
+        return produced
+
     async def _parked(self, work: Work, about: Json, io: IO) -> Json:
         """Leave a letter for who is to decide what the step waits with."""
         at = f"{PARKED}{work.key}"
@@ -367,7 +398,8 @@ class Journal:
         )
 
     async def _settle(self, work: Work, record: Record, produced: Produced, io: IO) -> Json:
-        ours = await self._record(work, record, produced, io)
+        data = self._codec.encode_plain(record.pack(), f"the record {work.key}")
+        ours = await self._record(work, data, produced, io)
         if not ours:
             record = await self._must_find(work, io)
         settled, made = record, produced if ours else None
@@ -375,9 +407,13 @@ class Journal:
             await self._adapter.recorded(work, settled, made, io.inner)
         else:
             await io.run(lambda: self._adopt(work, settled, made, io.inner))
+        if ours and (watch := work.watch) is not None:
+            await io.run(
+                lambda: tell_recorded(watch, work, settled, len(data), self._codec, io.inner)
+            )
         if AGAIN in work.item and "task" in work.item:
             await io.delete_many([resolved_key(work.run, step_id(work))])
-        return await self._recorded(work, record, io)
+        return await self._recorded(work, record, io, ours)
 
     async def _adopt(self, work: Work, record: Record, made: Produced | None, io: IO) -> None:
         """``record`` is durable: let the adapter know, and send what was recorded to be sent."""
@@ -400,8 +436,7 @@ class Journal:
         finally:
             self._on_the_way.pop((work.run, work.key), None)
 
-    async def _record(self, work: Work, record: Record, produced: Produced, io: IO) -> bool:
-        data = self._codec.encode_plain(record.pack(), f"the record {work.key}")
+    async def _record(self, work: Work, data: bytes, produced: Produced, io: IO) -> bool:
         give_up_at = time.monotonic() + _FAULT_PATIENCE
         pause = 0.05
         while True:
@@ -456,7 +491,7 @@ def _about(item: Json) -> Json:
 
 def _previous(item: Json) -> Json:
     """The item of what came before a fused step: another, or the begin of the run."""
-    kept = {key: item[key] for key in ("run", "mode", "limit", "fast", "lane") if key in item}
+    kept = {key: item[key] for key in (*OF_A_RUN, "lane") if key in item}
     previous = {key: value for key, value in item["prev"].items() if key != "by"}
     op = "fuse" if "task" in previous else "begin"
     return {**kept, "op": op, "n": item["n"] - 1, **previous}
@@ -464,7 +499,7 @@ def _previous(item: Json) -> Json:
 
 def _commit_of(item: Json, outcome: Json) -> Json:
     """The item that commits the step of ``item``, alone in its lane."""
-    base = {key: item[key] for key in ("run", "mode", "limit", "fast") if key in item}
+    base = {key: item[key] for key in OF_A_RUN if key in item}
     place = {key: item[key] for key in ("lane", "at", "n")}
     done = [[outcome["id"], outcome["at"]]]
     return {**base, **place, "op": "commit", "name": item["then"], "done": done}
@@ -476,7 +511,9 @@ def _next_fused(item: Json, outcome: Json) -> Json | None:
     step: dict[str, Any] = outcome["steps"][0]
     if not step.get("fuse"):
         return None
-    base = {key: item[key] for key in ("run", "mode", "limit", "fast") if key in item}
+    base = {key: item[key] for key in OF_A_RUN if key in item}
+    if "told" in outcome:
+        base["told"] = outcome["told"]
     return {
         **base,
         "op": "fuse",

@@ -41,18 +41,20 @@ class PoisonGuard:
         """Count this attempt; an error when the step has begun too often. Follow with
         :meth:`left`, and with :meth:`came_back` before that if it raised."""
         key = attempts_key(work.run, work.key)
+        mine = [] if work.watch is None else [self._identity, work.watch.attempt_id]
         # Named, as creating what is there already counts as having created it.
-        if work.op == "begin" and await io.create(key, _attempt(1, self._identity)):
+        if work.op == "begin" and await io.create(key, _attempt(1, *(mine or [self._identity]))):
             return None
         counted = await io.get(key)
         begun = _number(key, counted) if counted else await self._begun_hot(work, io)
         begun = max(begun - self._returned.pop(key, 0), 0)
+        work.lost = counted.decode() if counted else ""
         if begun >= self._limit:
             return PoisonStepError(run_id=work.run, step=work.step_name, attempts=begun)
         if 0 < begun == self._limit - 1:
             await io.call(lambda: self._wait_to_be_alone(work))
         work.begun = begun + 1
-        await io.put_many({key: _attempt(work.begun)})
+        await io.put_many({key: _attempt(work.begun, *mine)})
         return None
 
     async def age(self, work: Work, io: IO) -> float:

@@ -4,7 +4,6 @@ What is recorded stays, but for the failed step and what came of it: a workflow 
 over the records, as after any kill, and does that step again.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import attempts_key, end_key, record_key, sent_key, spec_key
 from dapr_runners.engine._telling import OVER, within
 from dapr_runners.engine._turns import Turns, named, unpack_spec
+from dapr_runners.engine._watched import base_in
 from dapr_runners.engine._work import AGAIN, Json, unpack_record
 from dapr_runners.engine.errors import (
     RunNotEndedError,
@@ -59,7 +59,7 @@ async def restart(
     # Nothing is deleted of a run that nobody can start: an event for one that has ended, which
     # changes nothing, tells whether somebody can.
     await _told(io, address, lambda: client.raise_workflow_event(run, _ANYBODY))
-    base = _base_in(state.serialized_input)
+    base = base_in(state.serialized_input)
     base[AGAIN] = base.get(AGAIN, 0) + 1
     undo = [*undo, *await _failed_beside(io, codec, run, reset)]
     records = [record_key(run, key) for key in undo]
@@ -93,11 +93,3 @@ async def _failed_beside(io: IO, codec: Codec, run: str, steps: list[str]) -> li
     found = await io.get_many(list(stored))
     records = [unpack_record(codec, stored[at], data, at) for at, data in found.items()]
     return [record.key for record in records if "cause" in record.outcome]
-
-
-def _base_in(serialized: str) -> Json:
-    """What every item of the run has, from the input of its workflow."""
-    found: Any = json.loads(serialized)
-    if isinstance(found, str):  # the SDK encodes it once more, or not
-        found = json.loads(found)
-    return dict(found["base"])

@@ -51,6 +51,8 @@ from dapr_runners.engine._turns import (
     unpack_spec,
 )
 from dapr_runners.engine._untold import PURGE, Lookout
+from dapr_runners.engine._watched import tell_answered, tell_cancelled
+from dapr_runners.engine._watching import watching
 from dapr_runners.engine._work import ANY_NAME, Adapter, Json, Record
 from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
@@ -286,6 +288,8 @@ class Runner:
         if self._step_timeout is not None:
             base["limit"] = self._step_timeout
             base["fast"] = self._is_fast
+        if (watcher := watching().watcher) is not None:
+            base["trace"] = watcher.scheduling(self.name)
         return base
 
     def _mark_begun(self, key: str) -> None:
@@ -455,6 +459,9 @@ class Runner:
         ours = await io.create(record_key(run, at), data)
         if ours:
             self._bus.publish(run, record)
+            if (watcher := watching().watcher) is not None:
+                client = self._worker.client
+                await tell_answered(watcher, self.name, run, at, client, self._codec, io)
         # Again, if it was there: who answered first may have died before this.
         await self._telling.answered(io, run, at)
         return ours
@@ -512,7 +519,12 @@ class Runner:
         run_in_thread(self._cancel(self._blocking(), run))
 
     async def _cancel(self, io: IO, run: str) -> None:
+        watcher = watching().watcher
+        is_over = watcher is not None and await io.get(end_key(run)) is not None
         if await self._telling.cancel(io, run):
+            if watcher is not None and not is_over:
+                client = self._worker.client
+                await tell_cancelled(watcher, self.name, run, client, self._codec, io)
             self._bus.publish(run, Cancelled())
             self._adapter.forget(run)
 

@@ -10,6 +10,7 @@ cubic work a fan-out. :class:`Arrivals` is a composite that costs the same for e
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, cast
 
 from dapr.ext import workflow as sdk
@@ -110,3 +111,12 @@ def resolve_activities(runtime: sdk.WorkflowRuntime, resolve: Callable[[str], An
     registry = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]._registry
     registered: Callable[[str], Any] = registry.get_activity
     registry.get_activity = lambda name: registered(name) or resolve(name)  # pyright: ignore
+
+
+def replace_spans(runtime: sdk.WorkflowRuntime, is_watched: Callable[[], bool]) -> None:
+    """Let the SDK (1.19) make no span of its own for an activity where ``is_watched``: it would be
+    one of another trace, beside that of the step."""
+    worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
+    own: Callable[..., Any] | None = getattr(worker, "_activity_span", None)
+    if own is not None:
+        worker._activity_span = lambda *args: nullcontext() if is_watched() else own(*args)  # pyright: ignore

@@ -3,7 +3,7 @@
 An *item* (activity input, JSON)::
 
     {"run": run id, "mode": "sync" | "async",       # the same in every item of a run
-     "limit"?: seconds a step may take, "fast"?: bool,
+     "limit"?: seconds a step may take, "fast"?: bool, "trace"?: of who watches,
      "op": "begin" | "fuse" | "step" | "commit",
      "lane": "" or "3:<task>/...",                   # the loop it belongs to
      "at": record key of the plan, "n": its number,  # absent for begin of a root lane
@@ -11,6 +11,7 @@ An *item* (activity input, JSON)::
      "then": name of the commit that follows in the same activity,     # step
      "done": [[task id, record key], ...], "timed_out": bool,          # commit
      "attempt": int, "since": when the first attempt began (s since the epoch),
+     "told", "due": when it was planned, and when it was to be tried again, if somebody watches,
      "step": name of the step that is given up,
      "parked": name of the letter that was waited with before,
      "prev": {"at", "task", "name", "attempt", "by": process}}   # fuse after a plan told early
@@ -51,12 +52,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, cast
 
 from dapr_runners.engine._io import IO
+from dapr_runners.engine._watching import Watch
 from dapr_runners.state import Codec, CorruptRecordError
 
 Json: TypeAlias = dict[str, Any]
 
 AGAIN = "again"
 """Entry of every item of a run that was started again after it had failed: how often."""
+OF_A_RUN = ("run", "mode", "limit", "fast", "trace", AGAIN)
+"""Entries that every item of a run has, or none."""
 ANY_NAME = "*"
 """Among an adapter's activity names: its steps may have any other name too."""
 
@@ -70,6 +74,12 @@ class Work:
     """An error to take as the step's outcome instead of running it."""
     begun: int = 1
     """How often this has begun, this time included."""
+    lost: str | None = None
+    """What marks the attempt before this one, which did not come back: number, time, and more."""
+    watch: Watch | None = None
+    """Who is told of it, if somebody watches."""
+    error: BaseException | None = None
+    """What the user's code has raised, for who watches."""
 
     run: str = field(init=False)
     op: str = field(init=False)

@@ -23,7 +23,8 @@ from dapr_runners.engine._journal import Journal
 from dapr_runners.engine._metadata import missing_service
 from dapr_runners.engine._probe import probe_workflows
 from dapr_runners.engine._roster import Roster
-from dapr_runners.engine._sdk import lift_message_limit, resolve_activities
+from dapr_runners.engine._sdk import lift_message_limit, replace_spans, resolve_activities
+from dapr_runners.engine._watching import watching
 from dapr_runners.engine._work import ANY_NAME, Json
 from dapr_runners.engine._workflow import run_workflow
 from dapr_runners.engine.errors import DuplicateRunnerError, WorkflowEngineUnavailableError
@@ -164,6 +165,7 @@ class Worker:
             runtime = sdk.WorkflowRuntime(host=host, port=port, maximum_thread_pool_workers=16)
             lift_message_limit(runtime)
             resolve_activities(runtime, self._find_activity)
+            replace_spans(runtime, lambda: watching().watcher is not None)
             for runner, journal in self._journals.items():
                 journal.company.join(self._stores[runner])
                 self._register_with(runtime, runner)

@@ -222,7 +222,7 @@ class _Turn:
     def _outcome(self, item: Json, outcome: Json) -> None:
         match outcome["k"]:
             case "retry":
-                kept = {key: outcome[key] for key in ("attempt", "since") if key in outcome}
+                kept = {key: outcome[key] for key in ("attempt", "since", "due") if key in outcome}
                 self._delay(outcome["after"], {**_clean(item), **kept})
             case "park":
                 self._park(item, outcome["about"])
@@ -250,6 +250,8 @@ class _Turn:
             "done": [],
             "window": plan.get("window"),
         }
+        if "told" in plan:
+            state["told"] = plan["told"]
         if plan.get("rolling"):
             self._roll(state, self._lanes.get(lane), item)
         self._lanes[lane] = state
@@ -411,7 +413,7 @@ class _Turn:
 
 
 def _at(state: Json) -> Json:
-    return {"at": state["at"], "n": state["n"]}
+    return {key: state[key] for key in ("at", "n", "told") if key in state}
 
 
 def _step(step: Json) -> Json:

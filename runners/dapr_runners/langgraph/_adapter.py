@@ -30,6 +30,7 @@ from dapr_runners.langgraph._lanes import root_of, split_lane
 from dapr_runners.langgraph._live import Live
 from dapr_runners.langgraph._lives import Lives, drop
 from dapr_runners.langgraph._messages import notes_of, with_messages
+from dapr_runners.langgraph._models import watch_models
 from dapr_runners.langgraph._names import activity_names
 from dapr_runners.langgraph._openings import Openings, advance
 from dapr_runners.langgraph._outbox import send_box, send_box_async
@@ -98,10 +99,15 @@ class GraphAdapter:
 
     async def perform(self, work: Work, io: IO) -> Produced:
         scope = await self._scopes.get(work.run, work.item["mode"], io)
+        watch = work.watch
         try:
             return await self._here.run(
                 work,
-                lambda: self._perform(work, scope, io),
+                lambda: (
+                    self._perform(work, scope, io)
+                    if watch is None
+                    else watch.within_run(lambda: self._perform(work, scope, io))
+                ),
                 scope.extras.context,
                 is_async=scope.is_async,
             )
@@ -193,6 +199,7 @@ class GraphAdapter:
                 with routed(route), running(current):
                     step = Step(live, work.item["task"], task)
                     result = await step.run_async() if live.is_async else step.run()
+                    work.error = result.error
             if route.refused is not None:
                 result = StepResult(work.item["task"], [], error=route.refused)
             if failed is not None:
@@ -250,6 +257,7 @@ class GraphAdapter:
             if parked:
                 parked = False
                 drop(live)
+        work.error = error
         if error is not None and node is not None:
             pause = self._outcomes.pause(live, node, error, work)
             if pause is not None:
@@ -307,13 +315,19 @@ class GraphAdapter:
             return None
         if self._effects.records_answers:
             record_answers()
+        key = f"{work.lane}{work.n}:{work.item['task']}"
+        watched = None
+        if work.watch is not None and work.injected is None:
+            watch_models()
+            watched = work.watch.begin(work.item["task"], key, work.step_name)
         return self._effects.step(
             work.run,
-            f"{work.lane}{work.n}:{work.item['task']}",
+            key,
             work.attempt - 1 + work.begun,
             name=work.step_name,
             tenant=scope.tenant_id,
             order=(work.item.get(AGAIN, 0), work.attempt),
+            watched=watched,
         )
 
     async def _send(self, record: Record, work: Work, io: IO) -> None:

@@ -166,6 +166,11 @@ class StepAnswers(BaseCache):
         await self._of(effects).add(asked, answer, effects, io)
 
 
+def is_recorded_answer(generation: Generation) -> bool:
+    """Whether it is an answer that an attempt before this one was given."""
+    return isinstance(generation, _Recorded)
+
+
 def record_answers() -> None:
     """From now on, LangChain's global cache is one that records, in front of the one there is."""
     there = get_llm_cache()

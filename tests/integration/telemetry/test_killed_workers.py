@@ -1,0 +1,175 @@
+"""One trace, although the workers of a run are killed and others go on."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import traced_graphs as graphs
+from exported import FileExporter, Spans, provider_to, spans_in, until_ended
+from opentelemetry.sdk.trace import TracerProvider
+
+from dapr_runners.langgraph import DaprWorkflowGraphRunner
+from dapr_runners.sidecar import EmbeddedSidecar
+from dapr_runners.telemetry import instrument, uninstrument
+from worker_processes import WorkerProcess
+
+FOLDER = Path(__file__).parent
+HELD = graphs.held_graph()
+THREAD = {"configurable": {"thread_id": "t"}}
+
+
+def worker(sidecar: EmbeddedSidecar, folder: Path) -> WorkerProcess:
+    """A process that works and exports to a file."""
+    variables = {
+        **sidecar.env(),
+        graphs.SPANS: str(folder / "spans"),
+        graphs.HOLD: str(folder / "hold"),
+    }
+    return WorkerProcess(FOLDER, "traced_graphs:traced", variables=variables)
+
+
+@pytest.fixture
+def tracing(tmp_path: Path) -> Iterator[TracerProvider]:
+    """This process exports to the same file."""
+    provider = provider_to(FileExporter(tmp_path / "spans"))
+    instrument(provider)
+    yield provider
+    uninstrument()
+
+
+@contextmanager
+def caller(sidecar: EmbeddedSidecar, name: str, graph: Any) -> Iterator[DaprWorkflowGraphRunner]:
+    runner = DaprWorkflowGraphRunner(graph, name=name, port=sidecar.grpc_port)
+    runner.connect()
+    yield runner
+    runner.shutdown()
+    runner.store.close()
+
+
+def leave_at(runner: DaprWorkflowGraphRunner, is_there: Callable[[], bool]) -> None:
+    """Start a run, and listen no longer once something is so."""
+    chunks = runner.stream({"x": 1}, THREAD)
+    next(chunks)
+    while not is_there():
+        time.sleep(0.01)
+    chunks.close()
+
+
+def below_caller(path: Path) -> tuple[Spans, list[str]]:
+    exported = spans_in(path)
+    span = exported.one("caller")
+    spans = Spans([one for one in exported.all if one != span])
+    return spans, spans.tree(span.span_id)
+
+
+@pytest.mark.timeout(60)
+def test_killed_in_the_middle_of_a_node(tmp_path: Path, tracing: TracerProvider) -> None:
+    entered = tmp_path / "hold.entered"
+    (tmp_path / "hold").touch()
+    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
+        with (
+            worker(sidecar, tmp_path) as first,
+            tracing.get_tracer("the caller's").start_as_current_span("caller"),
+            caller(sidecar, "held", HELD) as runner,
+        ):
+            leave_at(runner, entered.exists)
+            first.kill()
+        (tmp_path / "hold").unlink()
+        with (
+            worker(sidecar, tmp_path),
+            caller(sidecar, "held", HELD) as runner,
+        ):
+            list(runner.stream({"x": 1}, THREAD))
+            until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
+    spans, tree = below_caller(tmp_path / "spans")
+    assert tree == [
+        "attempt held < step held < invoke_agent held",
+        "attempt held < step held < invoke_agent held",
+        "attempt last < step last < invoke_agent held",
+        "attempt one < step one < invoke_agent held",
+        "in held < attempt held < step held < invoke_agent held",
+        "in held < attempt held < step held < invoke_agent held",
+        "in last < attempt last < step last < invoke_agent held",
+        "in one < attempt one < step one < invoke_agent held",
+        "invoke_agent held",
+        "step held < invoke_agent held",
+        "step last < invoke_agent held",
+        "step one < invoke_agent held",
+    ]
+    lost, made = sorted(spans.named("attempt held"), key=lambda span: span.began)
+    assert lost.is_error
+    assert lost.attributes["error.type"] == "lost"
+    assert not made.is_error
+    numbers = [one.attributes["dapr_runners.attempt"] for one in (lost, made)]
+    assert numbers == [1, 2]
+    # Each is above what was made in its process.
+    assert {span.parent_id for span in spans.named("in held")} == {lost.span_id, made.span_id}
+    step = spans.one("step held")
+    assert step.attributes["dapr_runners.attempts"] == 2
+    assert step.began <= lost.began <= made.began <= made.ended <= step.ended
+
+
+@pytest.mark.timeout(60)
+def test_killed_before_the_attempt_was_marked(tmp_path: Path, tracing: TracerProvider) -> None:
+    (tmp_path / "hold").touch()
+    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
+        with (
+            worker(sidecar, tmp_path) as first,
+            tracing.get_tracer("the caller's").start_as_current_span("caller"),
+            caller(sidecar, "quick", graphs.quick()) as runner,
+        ):
+            leave_at(runner, lambda: not (tmp_path / "hold").exists())
+            first.kill()
+        with worker(sidecar, tmp_path), caller(sidecar, "quick", graphs.quick()) as runner:
+            list(runner.stream({"x": 1}, THREAD))
+            until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
+    spans, tree = below_caller(tmp_path / "spans")
+    assert [line.split(" < ")[0] for line in tree] == [
+        "attempt dying", "attempt dying", "attempt one", "in dying", "in dying", "in one",
+        "invoke_agent quick", "step dying", "step one",
+    ]  # fmt: skip
+    attempts = {span.span_id for span in spans.named("attempt dying")}
+    assert {span.parent_id for span in spans.named("in dying")} == attempts
+
+
+@pytest.mark.timeout(60)
+def test_a_caller_that_traces_nothing(tmp_path: Path) -> None:
+    with (
+        EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar,
+        worker(sidecar, tmp_path),
+        caller(sidecar, "quick", graphs.quick()) as runner,
+    ):
+        runner.invoke({"x": 1})
+        spans = until_ended(lambda: spans_in(tmp_path / "spans"), "quick")
+    assert len(spans.tree("")) == 1 + 2 * 3
+    assert spans.one("invoke_agent quick").began <= min(span.began for span in spans.all)
+
+
+@pytest.mark.timeout(60)
+def test_killed_twice(tmp_path: Path, tracing: TracerProvider) -> None:
+    entered = tmp_path / "hold.entered"
+    (tmp_path / "hold").touch()
+    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
+        for _ in range(2):
+            with worker(sidecar, tmp_path) as one, caller(sidecar, "held", HELD) as runner:
+                if entered.exists():
+                    entered.unlink()
+                    leave_at(runner, entered.exists)
+                else:
+                    with tracing.get_tracer("the caller's").start_as_current_span("caller"):
+                        leave_at(runner, entered.exists)
+                one.kill()
+        (tmp_path / "hold").unlink()
+        with worker(sidecar, tmp_path), caller(sidecar, "held", HELD) as runner:
+            list(runner.stream({"x": 1}, THREAD))
+            until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
+    spans, tree = below_caller(tmp_path / "spans")
+    assert len(tree) == 1 + 3 + (1 + 3 + 1) + (1 + 3 + 1)
+    attempts = sorted(spans.named("attempt held"), key=lambda span: span.began)
+    assert [one.is_error for one in attempts] == [True, True, False]
+    assert [one.attributes["dapr_runners.attempt"] for one in attempts] == [1, 2, 3]
+    made = sorted(spans.named("in held"), key=lambda span: span.began)
+    assert [span.parent_id for span in made] == [span.span_id for span in attempts]
