@@ -61,7 +61,8 @@ async def tell_ended(
     run: str = item["run"]
     spec = await io.get(spec_key(run))
     if spec is not None:
-        about["thread"] = unpack_spec(codec, spec, run).get("thread")
+        told = unpack_spec(codec, spec, run)
+        about |= {"thread": told.get("thread"), "tenant": told.get("tenant")}
     if "trace" not in item:
         key = record_key(run, "0")
         first = await io.get(key)

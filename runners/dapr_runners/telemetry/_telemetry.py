@@ -61,6 +61,8 @@ class Telemetry:
         attributes["dapr_runners.run.status"] = status
         if about.get("thread") is not None:
             attributes["gen_ai.conversation.id"] = about["thread"]
+        if about.get("tenant"):
+            attributes["dapr_runners.tenant.id"] = about["tenant"]
         span = self.spans.start(
             name,
             of.below_caller(),
