@@ -379,6 +379,14 @@ def test_an_unknown_pubsub_refuses_it(cluster: Cluster, topic: Callable[[], Any]
     assert "pubsub nowhere is not found" in letter.error
 
 
+@pytest.mark.parametrize(
+    "url", ["ftp://host/", "http:///hook", "http://host/a b", "http://host/\n"]
+)
+def test_what_is_no_address_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match="is no http or https address"):
+        webhook(url, {})
+
+
 def test_a_thread_of_a_node_tells_too(cluster: Cluster, receiver: Receiver) -> None:
     cluster.use("message_graphs:in_thread")
     cluster.worker().ask("call", "thread", _input(receiver))

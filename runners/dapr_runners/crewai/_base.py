@@ -1,7 +1,6 @@
 """What the runners for CrewAI have in common: runs, and their results."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, Literal, Self
 
@@ -93,7 +92,7 @@ class CrewAIRunner(QuestionsRunner):
         store = store or StateStore(store_name, address=address)
         pubsub = None
         if live_pubsub is not None:
-            pubsub = PubSub(live_pubsub, store.address, os.environ.get("DAPR_API_TOKEN"))
+            pubsub = PubSub(live_pubsub, store)
         live_log = LiveLog(store, self._types.codec, pubsub)
         adapter = CrewAdapter(
             name,

@@ -11,6 +11,7 @@ from dapr_runners.effects._current import current_effect
 from dapr_runners.effects.errors import MessageNotNotedError
 
 _NONE: Any = object()
+_NOT_IN_URL = re.compile(r"[\x00-\x20\x7f]")
 _KEY = "idempotency-key"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -73,7 +74,9 @@ def webhook(
     message; no answer, 5xx, 408, 425 and 429 let it be sent again; any other, a redirect included,
     refuses it for good. ``headers`` are recorded in the state store with it.
     """
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+    parts = urlsplit(url)
+    # urlsplit drops some characters that an address cannot have, which sending refuses.
+    if parts.scheme not in ("http", "https") or not parts.hostname or _NOT_IN_URL.search(url):
         raise ValueError(f"{url!r} is no http or https address")
     if (json is _NONE) == (data is None):
         raise TypeError("pass json or data")

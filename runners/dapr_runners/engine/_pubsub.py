@@ -17,18 +17,21 @@ from dapr.proto import (
     appcallback_v1,  # pyright: ignore[reportPrivateImportUsage]
 )
 
-from dapr_runners.state import open_channel
+from dapr_runners.errors import DaprRunnersError
+from dapr_runners.state import StateStore, open_channel
 
 logger = logging.getLogger("dapr_runners")
 
 
 class PubSub:
-    """The pub/sub component ``name`` of the sidecar at ``address`` (``host:port``)."""
+    """The pub/sub component ``name`` of the sidecar that has ``store``. What goes through it is
+    encrypted if what is stored is."""
 
-    def __init__(self, name: str, address: str, api_token: str | None) -> None:
+    def __init__(self, name: str, store: StateStore) -> None:
         self.name = name
-        self._metadata = (("dapr-api-token", api_token),) if api_token else ()
-        self._channel = open_channel(address)
+        self._store = store
+        self._metadata = store.channel_metadata
+        self._channel = open_channel(store.address)
         self._stub: Any = api_service_v1.DaprStub(self._channel)
 
     def publish(self, topic: str, data: bytes) -> None:
@@ -36,7 +39,7 @@ class PubSub:
         request = api_v1.PublishEventRequest(
             pubsub_name=self.name,
             topic=topic,
-            data=data,
+            data=self._store.sealed(topic, data),
             data_content_type="application/octet-stream",
         )
         try:
@@ -52,8 +55,12 @@ class PubSub:
         )
         requests.put(api_v1.SubscribeTopicEventsRequestAlpha1(initial_request=initial))
         call = self._stub.SubscribeTopicEventsAlpha1(_until_none(requests), metadata=self._metadata)
+
+        def opened(data: bytes) -> None:
+            listener(self._store.opened(topic, data))
+
         thread = threading.Thread(
-            target=_listen, args=(call, requests, listener), name="dapr-runners-topic", daemon=True
+            target=_listen, args=(call, requests, opened), name="dapr-runners-topic", daemon=True
         )
         thread.start()
 
@@ -82,6 +89,9 @@ def _listen(
                     id=message.id, status=success
                 )
                 requests.put(api_v1.SubscribeTopicEventsRequestAlpha1(event_processed=processed))
+    except DaprRunnersError as error:
+        logger.warning("a live message cannot be read, and no more will be: %s", error)
+        call.cancel()
     except grpc.RpcError as error:
         code: Any = error
         if code.code() is not grpc.StatusCode.CANCELLED:

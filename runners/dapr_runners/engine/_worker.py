@@ -6,6 +6,7 @@ here, and the stream opens when the first of them starts.
 
 import asyncio
 import functools
+import logging
 import threading
 import time
 from collections import deque
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 import grpc
 from dapr.ext import workflow as sdk
 
+from dapr_runners.engine._concealed import concealed
 from dapr_runners.engine._exits import cut_at_exit
 from dapr_runners.engine._hands import Hands
 from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
@@ -30,6 +32,7 @@ from dapr_runners.engine._workflow import run_workflow
 from dapr_runners.engine.errors import DuplicateRunnerError, WorkflowEngineUnavailableError
 from dapr_runners.state import StateStore, sidecar_address
 
+logger = logging.getLogger("dapr_runners")
 T = TypeVar("T")
 
 STEP_THREADS = 64
@@ -99,6 +102,15 @@ class Worker:
 
         async def activity(_ctx: Any, item: Json) -> Json:
             self._stream_loop = asyncio.get_running_loop()
+            try:
+                return await perform(item)
+            except Exception as error:
+                if not store.is_encrypted:
+                    raise
+                logger.warning("an activity of run %s failed: %r", item["run"], error)
+                raise concealed(error) from None
+
+        async def perform(item: Json) -> Json:
             journal, blocking, looping, relaying = self._served[runner]
             if item["mode"] == "async":
                 return await self.on_loop(journal.execute(item, looping))

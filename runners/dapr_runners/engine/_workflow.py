@@ -32,10 +32,14 @@ PASSING = (
     "UnauthorizedError",
     "ActivityNotRegisteredError",
     "GraphChangedError",
+    "EncryptionKeyMissingError",
+    "EncryptionKeysError",
+    "PlaintextRefusedError",
+    "WrongEncryptionKeyError",
     UNDELIVERED,
 )
 """What an activity may fail with for as long as it takes: the store is away, a receiver of messages
-is, or the workers are of a program that does not have the step."""
+is, or the workers are of a program that does not have the step, or lack the keys."""
 SENDING = ("activity", "delay")
 EVENTS = ("answer", "wake", "parked")
 """What may be waited for over continue_as_new: it holds no activity and no timer."""

@@ -5,10 +5,10 @@ value is known by identity while a record is made, and stored by reference when 
 in the record before: so an unchanged value costs a reference a step.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from dapr_runners.state import Codec, artifact_key
+from dapr_runners.state import Artifacts, Codec
 
 Ref: TypeAlias = bytes | str
 """Encoded bytes, or the content hash of an artifact."""
@@ -20,17 +20,14 @@ _REPEATED = 1024
 class PartWriter:
     """Encodes values for one record.
 
-    ``before`` are the content hashes of the previous record's larger values; ``is_stored`` tells
-    whether an artifact is known to be in the state store.
+    ``before`` are the content hashes of the previous record's larger values; ``artifacts`` are
+    those of the run.
     """
 
-    def __init__(
-        self, codec: Codec, limit: int, before: set[str], is_stored: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, codec: Codec, before: set[str], artifacts: Artifacts) -> None:
         self._codec = codec
-        self._limit = limit
         self._before = before
-        self._is_stored = is_stored
+        self._stored = artifacts
         self._seen: dict[int, tuple[Any, Ref]] = {}
         self.hashes: set[str] = set()
         self.artifacts: dict[str, bytes] = {}
@@ -48,10 +45,10 @@ class PartWriter:
     def _store(self, data: bytes) -> Ref:
         if len(data) < _REPEATED:
             return data
-        name = artifact_key(data)
+        name = self._stored.name(data)
         self.hashes.add(name)
-        is_stored = self._is_stored(name)
-        if len(data) <= self._limit and name not in self._before and not is_stored:
+        is_stored = self._stored.is_known(name)
+        if len(data) <= self._stored.limit and name not in self._before and not is_stored:
             return data
         self.used.add(name)
         if not is_stored:

@@ -1,7 +1,6 @@
 """The runner for LangGraph graphs."""
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, nullcontext, suppress
 from typing import Any, Literal, Self, cast
@@ -145,7 +144,7 @@ class DaprWorkflowGraphRunner(Runner):
         self._savers = Savers(name, graph, store)
         pubsub = None
         if live_pubsub is not None:
-            pubsub = PubSub(live_pubsub, store.address, os.environ.get("DAPR_API_TOKEN"))
+            pubsub = PubSub(live_pubsub, store)
         live_log = LiveLog(store, codec, pubsub)
         self._lender = GraphAdapter(
             name,

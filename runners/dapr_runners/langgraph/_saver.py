@@ -25,7 +25,7 @@ from dapr_runners.langgraph._checkpoints.delete import delete_for_runs, delete_t
 from dapr_runners.langgraph._checkpoints.delta import delta_history
 from dapr_runners.langgraph._checkpoints.errors import InvalidKeyPrefixError
 from dapr_runners.langgraph._checkpoints.flow import Flow, T, arun, run
-from dapr_runners.langgraph._checkpoints.keys import Keys
+from dapr_runners.langgraph._checkpoints.keys import Keys, content_hash
 from dapr_runners.langgraph._checkpoints.listing import Listing
 from dapr_runners.langgraph._checkpoints.put import put_checkpoint
 from dapr_runners.langgraph._checkpoints.record import NewCheckpoint
@@ -41,9 +41,11 @@ class DaprSaver(BaseCheckpointSaver[str]):
     not needed. One saver serves threads and event loops alike, and many processes may use one
     thread at the same time: none loses what another wrote.
 
-    ``serde`` has the values and the metadata to itself. Kept beside it, in clear even if it
-    encrypts, are ids, the names of channels, and ``source``, ``step`` and ``run_id`` of the
-    metadata. Of a deleted thread an empty index of some 20 bytes a namespace stays.
+    ``serde`` has the values and the metadata to itself. With the store's encryption (see
+    :class:`dapr_runners.state.EncryptionKeys`) all that is kept is encrypted. With a serde that
+    encrypts, kept beside that in clear are ids, the names of channels, and ``source``, ``step`` and
+    ``run_id`` of the metadata. Of a deleted thread an empty index of some 20 bytes a namespace
+    stays.
 
     Args:
         store: The state store to use (default: the component ``store_name`` of the sidecar that
@@ -74,7 +76,7 @@ class DaprSaver(BaseCheckpointSaver[str]):
         if not key_prefix or "||" in key_prefix:
             raise InvalidKeyPrefixError(key_prefix=key_prefix)
         self.store = store or StateStore(store_name)
-        self._shared = Shared(Keys(key_prefix))
+        self._shared = Shared(Keys(key_prefix, self._hashed))
 
     def for_tenant(self, tenant: str) -> Self:
         """The same saver for the threads of ``tenant`` alone: it finds nothing of another's, nor of
@@ -84,8 +86,13 @@ class DaprSaver(BaseCheckpointSaver[str]):
     def for_mark(self, mark: str) -> Self:
         """:meth:`for_tenant`, by what the ids of the tenant's runs begin with."""
         saver = copy.copy(self)
-        saver._shared = Shared(Keys(f"{self._shared.keys.prefix}/{mark}"))
+        saver._shared = Shared(Keys(f"{self._shared.keys.prefix}/{mark}", self._hashed))
         return saver
+
+    def _hashed(self, scope: str, data: bytes) -> str:
+        if not self.store.is_encrypted:
+            return content_hash(scope, data)
+        return self.store.content_digest(scope, data).hex()
 
     # -- reading
 

@@ -84,13 +84,7 @@ class Scope:
 
     def writer(self, lane: str) -> PartWriter:
         """For the next record of ``lane``."""
-        prefix = artifact_prefix(self.run)
-        return PartWriter(
-            self.codec,
-            self.artifact_limit,
-            self.before.get(lane, set()),
-            lambda name: self.cache.knows(f"{prefix}/a/{name}"),
-        )
+        return PartWriter(self.codec, self.before.get(lane, set()), self.artifacts)
 
     async def store_artifacts(self, parts: PartWriter, is_async: bool) -> None:
         """Store what a record made of ``parts`` refers to."""

@@ -1,7 +1,9 @@
-"""Dapr's YAML files, as far as the sidecar cares: stores, pub/subs, limits of concurrency."""
+"""Dapr's YAML files, as far as the sidecar cares: stores, pub/subs, secrets, limits."""
 
+import json
+import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,11 +23,29 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class SecretStore:
+    """The secrets in the JSON file ``file``, or of the sidecar's environment."""
+
+    file: Path | None
+
+    def get(self, name: str) -> str | None:
+        """The secret ``name``, or None. Raises :class:`ResourceFileError`."""
+        if self.file is None:
+            return os.environ.get(name)
+        try:
+            found: Any = json.loads(self.file.read_text("utf-8"))
+            return str(found[name]) if name in found else None
+        except (OSError, ValueError, TypeError) as error:
+            raise ResourceFileError(path=str(self.file), reason=f"secrets: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
 class Components:
-    """State stores by name, and the names of pub/subs."""
+    """State stores by name, the names of pub/subs, and secret stores by name."""
 
     stores: Mapping[str, Store]
     pubsubs: frozenset[str]
+    secrets: Mapping[str, SecretStore] = field(default_factory=dict[str, SecretStore])
 
     @property
     def actor_store(self) -> Store | None:
@@ -39,8 +59,9 @@ DEFAULT = Components({"statestore": Store("statestore", actors=True)}, frozenset
 def load_components(directory: Path | None, app_id: str) -> Components:
     """The components declared in ``directory``; without one, ``statestore`` and ``pubsub``.
 
-    Whatever type a component is declared with, the embedded sidecar stands in for it: its name
-    and the actor flag are what a program can tell apart.
+    Whatever type a store or pub/sub is declared with, the embedded sidecar stands in for it: its
+    name and the actor flag are what a program can tell apart. Secret stores are those of the
+    environment and of a flat JSON file (its path is from ``directory`` on).
     """
     if directory is None:
         return DEFAULT
@@ -49,6 +70,7 @@ def load_components(directory: Path | None, app_id: str) -> Components:
     names: set[str] = set()
     stores: dict[str, Store] = {}
     pubsubs: set[str] = set()
+    secrets: dict[str, SecretStore] = {}
     for path in sorted(directory.iterdir()):
         if path.suffix not in (".yaml", ".yml"):
             continue
@@ -63,7 +85,11 @@ def load_components(directory: Path | None, app_id: str) -> Components:
                 stores[name] = Store(name, actors)
             elif kind.startswith("pubsub."):
                 pubsubs.add(name)
-    return Components(stores, frozenset(pubsubs))
+            elif kind == "secretstores.local.env":
+                secrets[name] = SecretStore(None)
+            elif kind == "secretstores.local.file":
+                secrets[name] = SecretStore(directory / metadata.get("secretsFile", ""))
+    return Components(stores, frozenset(pubsubs), secrets)
 
 
 def load_limits(path: Path) -> dict[str, int]:

@@ -13,7 +13,6 @@ from dapr_runners.sidecar._protos import Empty, api_v1
 _STORE = ("ETAG", "TRANSACTIONAL", "TTL", "KEYS_LIKE")
 
 _NOT_CONFIGURED = {
-    "GetSecret": "secret store is not configured",
     "GetBulkSecret": "secret store is not configured",
     "GetConfiguration": "configuration stores not configured",
     "TryLockAlpha1": "lock store is not configured",

@@ -19,6 +19,7 @@ from dapr_runners.sidecar._health import HealthServer
 from dapr_runners.sidecar._metadata_api import MetadataApi
 from dapr_runners.sidecar._protos import task_hub
 from dapr_runners.sidecar._pubsub_api import PubSubApi
+from dapr_runners.sidecar._secrets_api import SecretsApi
 from dapr_runners.sidecar._settings import Settings
 from dapr_runners.sidecar._state_api import StateApi
 from dapr_runners.sidecar._workflow_api import WorkflowApi
@@ -63,6 +64,7 @@ class Server:
             StateApi(database, settings.components, settings.app_id).methods(),
             PubSubApi(settings.components, settings.app_id).methods(),
             MetadataApi(engine, settings.components).methods(),
+            SecretsApi(settings.components).methods(),
         )
         server.add_generic_rpc_handlers((dapr,))
         self.grpc_port = self._bind(server)

@@ -1,18 +1,26 @@
 """What outlives a process: keys and values in a Dapr state store, and the codec for them."""
 
 from dapr_runners.state._allow import AllowList
-from dapr_runners.state._artifacts import ArtifactCache, Artifacts, artifact_key
+from dapr_runners.state._artifacts import ArtifactCache, Artifacts
+from dapr_runners.state._channel import open_channel, sidecar_address
 from dapr_runners.state._codec import Codec, Extension
+from dapr_runners.state._encryption import EncryptionKeys
 from dapr_runners.state._exceptions import describe_traceback
+from dapr_runners.state._hashes import artifact_key
 from dapr_runners.state._pandas import pandas_extensions
-from dapr_runners.state._store import StateStore, StoredValue, open_channel, sidecar_address
+from dapr_runners.state._store import StateStore, StoredValue
 from dapr_runners.state.errors import (
     CorruptRecordError,
+    EncryptionKeyMissingError,
+    EncryptionKeysError,
+    EncryptionUnavailableError,
+    PlaintextRefusedError,
     RemoteError,
     SidecarUnreachableError,
     StateStoreError,
     UnauthorizedError,
     UnstorableValueError,
+    WrongEncryptionKeyError,
     is_lasting,
 )
 
@@ -22,7 +30,12 @@ __all__ = [
     "Artifacts",
     "Codec",
     "CorruptRecordError",
+    "EncryptionKeyMissingError",
+    "EncryptionKeys",
+    "EncryptionKeysError",
+    "EncryptionUnavailableError",
     "Extension",
+    "PlaintextRefusedError",
     "RemoteError",
     "SidecarUnreachableError",
     "StateStore",
@@ -30,6 +43,7 @@ __all__ = [
     "StoredValue",
     "UnauthorizedError",
     "UnstorableValueError",
+    "WrongEncryptionKeyError",
     "artifact_key",
     "describe_traceback",
     "is_lasting",

@@ -4,23 +4,17 @@ Up to ``_PART`` bytes an artifact is one key. A larger one is several, as a side
 call: its own key then lists the hashes of its parts, and is written last.
 """
 
-import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dapr_runners.state._hashes import HASH_BYTES
 from dapr_runners.state._store import StateStore
 from dapr_runners.state.errors import CorruptRecordError
 
 _PART = 1 << 20
 _CALL = 3 << 20
-_HASH = 16
 _INDEX = b"parts\x00"
-
-
-def artifact_key(data: bytes) -> str:
-    """The hash that names ``data``: BLAKE2b, 16 bytes in hexadecimal."""
-    return _digest(data).hex()
 
 
 class ArtifactCache:
@@ -150,6 +144,20 @@ class Artifacts:
         keys = [self.key(name) for name in names]
         return [*keys, *map(self.key, self._parts(self._store.get_many(keys)))]
 
+    def name(self, data: bytes) -> str:
+        """The hash that names ``data``, in hexadecimal (see StateStore.content_digest)."""
+        return self._digest(data).hex()
+
+    def _digest(self, data: bytes) -> bytes:
+        return self._store.content_digest(self.prefix, data)
+
+    def _is_named(self, name: str, data: bytes) -> bool:
+        return self._store.is_content(bytes.fromhex(name), self.prefix, data)
+
+    def is_known(self, name: str) -> bool:
+        """Whether the artifact called ``name`` is known to be stored."""
+        return self._cache.knows(self.key(name))
+
     def key(self, name: str) -> str:
         """The key in the store of the artifact called ``name``."""
         return f"{self.prefix}/a/{name}"
@@ -157,7 +165,7 @@ class Artifacts:
     # -- writing
 
     def _writes(self, contents: Sequence[bytes]) -> tuple[list[str], Iterator[dict[str, bytes]]]:
-        names = [artifact_key(data) for data in contents]
+        names = [self.name(data) for data in contents]
         for name, data in zip(names, contents, strict=True):
             self._cache.keep(name, data)
         return names, self._calls(dict(zip(names, contents, strict=True)))
@@ -184,8 +192,8 @@ class Artifacts:
             return
         parts = [data[start : start + _PART] for start in range(0, len(data), _PART)]
         for part in parts:
-            yield self.key(artifact_key(part)), part
-        yield self.key(name), _INDEX + b"".join(map(_digest, parts))
+            yield self.key(self.name(part)), part
+        yield self.key(name), _INDEX + b"".join(map(self._digest, parts))
 
     # -- reading
 
@@ -211,7 +219,7 @@ class Artifacts:
 
     def _is_whole(self, key: str, value: bytes) -> bool:
         # Content may look like a list of parts, so the hash decides.
-        return not value.startswith(_INDEX) or self.key(artifact_key(value)) == key
+        return not value.startswith(_INDEX) or self._is_named(key.rpartition("/")[2], value)
 
     def _assembled(
         self, names: Iterable[str], stored: Mapping[str, bytes], parts: Mapping[str, bytes]
@@ -224,7 +232,7 @@ class Artifacts:
                 raise CorruptRecordError(key, "it is missing")
             if not self._is_whole(key, data):
                 data = b"".join(parts.get(self.key(part), b"") for part in _listed(data))
-            if artifact_key(data) != name:
+            if not self._is_named(name, data):
                 raise CorruptRecordError(key, "its content is not what its hash says")
             self._cache.keep(name, data)
             found[name] = data
@@ -237,8 +245,4 @@ def _listed(index: bytes) -> list[str]:
     hashes = index.removeprefix(_INDEX)
     if hashes == index:
         return []
-    return [hashes[start : start + _HASH].hex() for start in range(0, len(hashes), _HASH)]
-
-
-def _digest(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=_HASH).digest()
+    return [hashes[start : start + HASH_BYTES].hex() for start in range(0, len(hashes), HASH_BYTES)]

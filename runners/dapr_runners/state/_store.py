@@ -21,19 +21,16 @@ from dapr.proto import (
 )
 
 from dapr_runners.state._batch import LoopBatcher, RelayBatcher, Tell, ThreadBatcher
+from dapr_runners.state._channel import open_channel, sidecar_address
+from dapr_runners.state._encryption import SEALED, EncryptionKeys, sealed_with
+from dapr_runners.state._hashes import content_hash
 from dapr_runners.state.errors import (
+    EncryptionKeyMissingError,
     SidecarUnreachableError,
     StateStoreError,
     UnauthorizedError,
 )
 
-_OPTIONS = [
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
-    # A sidecar that restarts is found again at once; by default after up to two minutes.
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-]
 _FIRST_WRITE = common_v1.StateOptions(
     concurrency=common_v1.StateOptions.CONCURRENCY_FIRST_WRITE,
     consistency=common_v1.StateOptions.CONSISTENCY_STRONG,
@@ -65,15 +62,6 @@ class _Call(Protocol):
     def future(self, request: Any, *, timeout: float | None, metadata: Any) -> Any: ...
 
 
-def sidecar_address() -> str:
-    """``host:port`` of the sidecar's gRPC endpoint, from the same variables the Dapr SDK reads."""
-    endpoint = os.environ.get("DAPR_GRPC_ENDPOINT")
-    if endpoint:
-        return endpoint
-    host = os.environ.get("DAPR_RUNTIME_HOST", "127.0.0.1")
-    return f"{host}:{os.environ.get('DAPR_GRPC_PORT', '50001')}"
-
-
 class StateStore:
     """A Dapr state store.
 
@@ -81,6 +69,10 @@ class StateStore:
     it); ``api_token`` defaults to ``DAPR_API_TOKEN``; ``timeout`` is in seconds, a call.
 
     Empty values are not storable: Dapr answers a missing key with an empty value.
+
+    ``keys`` encrypt the values (default: those that the environment names, see
+    :meth:`EncryptionKeys.from_environment`; without any, values are stored as they are). The keys
+    that values are stored under are not encrypted.
     """
 
     def __init__(
@@ -90,12 +82,14 @@ class StateStore:
         address: str | None = None,
         api_token: str | None = None,
         timeout: float = 30.0,
+        keys: EncryptionKeys | None = None,
     ) -> None:
         self.name = name
         self.address = address or sidecar_address()
         token = os.environ.get("DAPR_API_TOKEN") if api_token is None else api_token
         self._metadata = (("dapr-api-token", token),) if token else ()
         self._timeout = timeout
+        self._keys = keys or EncryptionKeys.from_environment(self.address)
         self._channel = open_channel(self.address)
         stub: Any = api_service_v1.DaprStub(self._channel)
         self._get = cast(_Call, stub.GetState)
@@ -119,6 +113,39 @@ class StateStore:
         """What goes with each call on :attr:`channel`."""
         return self._metadata
 
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether what is stored is encrypted."""
+        return self._keys is not None
+
+    def sealed(self, key: str, value: bytes) -> bytes:
+        """``value`` as it is stored under ``key``: as it is, or encrypted."""
+        return value if self._keys is None else self._keys.seal(key, value)
+
+    def opened(self, key: str, data: bytes) -> bytes:
+        """The reverse of :meth:`sealed`. Raises :class:`EncryptionKeyMissingError` and what
+        :meth:`EncryptionKeys.open` does."""
+        if self._keys is not None:
+            return self._keys.open(key, data)
+        if data.startswith(SEALED):
+            raise EncryptionKeyMissingError(key=key, key_id=sealed_with(data), known="none")
+        return data
+
+    def content_digest(self, scope: str, data: bytes) -> bytes:
+        """What names the content ``data`` below the key ``scope``: 16 bytes, a hash of it, keyed
+        where the store is encrypted."""
+        if self._keys is None:
+            return content_hash(data)
+        return self._keys.digests(scope, data)[0]
+
+    def is_content(self, digest: bytes, scope: str, data: bytes) -> bool:
+        """Whether ``digest`` may be what :meth:`content_digest` has named ``data`` by."""
+        if self._keys is None:
+            return digest == content_hash(data)
+        if self._keys.accepts_plaintext and digest == content_hash(data):
+            return True
+        return digest in self._keys.digests(scope, data)
+
     def close(self) -> None:
         """Close the channel. Operations after it fail."""
         self._channel.close()
@@ -132,7 +159,7 @@ class StateStore:
 
     def read(self, key: str) -> StoredValue | None:
         """The value and ETag of ``key``, or None."""
-        return _stored(self._ask(self._get, self._get_request(key)))
+        return self._stored(key, self._ask(self._get, self._get_request(key)))
 
     async def aget(self, key: str) -> bytes | None:
         """Twin of :meth:`get`."""
@@ -141,7 +168,7 @@ class StateStore:
 
     async def aread(self, key: str) -> StoredValue | None:
         """Twin of :meth:`read`."""
-        return _stored(await self._aask(self._get, self._get_request(key)))
+        return self._stored(key, await self._aask(self._get, self._get_request(key)))
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The values of those ``keys`` that exist."""
@@ -309,6 +336,11 @@ class StateStore:
     def _bulk_request(self, keys: Sequence[str]) -> Any:
         return api_v1.GetBulkStateRequest(store_name=self.name, keys=keys, parallelism=10)
 
+    def _stored(self, key: str, response: Any) -> StoredValue | None:
+        if not response.data:
+            return None
+        return StoredValue(self.opened(key, response.data), response.etag)
+
     def _bulk(self, response: Any) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
         for item in response.items:
@@ -317,21 +349,25 @@ class StateStore:
                     store=self.name, status="UNKNOWN", detail=f"{item.key}: {item.error}"
                 )
             if item.data:
-                found[item.key] = item.data
+                found[item.key] = self.opened(item.key, item.data)
         return found
 
     def _save_request(self, values: Mapping[str, bytes]) -> Any:
-        states = [common_v1.StateItem(key=key, value=value) for key, value in values.items()]
+        states = [
+            common_v1.StateItem(key=key, value=self.sealed(key, value))
+            for key, value in values.items()
+        ]
         return api_v1.SaveStateRequest(store_name=self.name, states=states)
 
     def _create_request(self, items: Sequence[tuple[str, bytes]]) -> Any:
         states = [
-            common_v1.StateItem(key=key, value=value, options=_FIRST_WRITE) for key, value in items
+            common_v1.StateItem(key=key, value=self.sealed(key, value), options=_FIRST_WRITE)
+            for key, value in items
         ]
         return api_v1.SaveStateRequest(store_name=self.name, states=states)
 
     def _replace_request(self, key: str, value: bytes, etag: str) -> Any:
-        item = common_v1.StateItem(key=key, value=value, options=_FIRST_WRITE)
+        item = common_v1.StateItem(key=key, value=self.sealed(key, value), options=_FIRST_WRITE)
         item.etag.value = etag
         return api_v1.SaveStateRequest(store_name=self.name, states=[item])
 
@@ -386,10 +422,6 @@ class StateStore:
         return StateStoreError(store=self.name, status=status.name, detail=detail)
 
 
-def _stored(response: Any) -> StoredValue | None:
-    return StoredValue(response.data, response.etag) if response.data else None
-
-
 def _batches(keys: Sequence[str]) -> list[Sequence[str]]:
     return [keys[start : start + _BULK] for start in range(0, len(keys), _BULK)]
 
@@ -412,14 +444,3 @@ def _settle_soon(
 def _settle(future: "asyncio.Future[None]") -> None:
     if not future.done():
         future.set_result(None)
-
-
-def open_channel(address: str) -> grpc.Channel:
-    """A channel without message limits to ``host:port``, with TLS for ``https://`` addresses."""
-    for scheme in ("https://", "grpcs://"):
-        if address.startswith(scheme):
-            credentials = grpc.ssl_channel_credentials()
-            return grpc.secure_channel(address.removeprefix(scheme), credentials, _OPTIONS)
-    for scheme in ("http://", "grpc://"):
-        address = address.removeprefix(scheme)
-    return grpc.insecure_channel(address, _OPTIONS)

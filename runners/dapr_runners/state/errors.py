@@ -75,6 +75,50 @@ class CorruptRecordError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class EncryptionUnavailableError(DaprRunnersError):
+    """Values are to be encrypted and the cryptography package is not installed, so nothing was read
+    or written. Install it: pip install 'dapr-runners[encryption]'."""
+
+
+@dataclass(eq=False)
+class EncryptionKeysError(DaprRunnersError, ValueError):
+    """The encryption keys cannot be used: {reason}. Nothing was read or written with them. A key is
+    32 random bytes, written id:base64; make one with: openssl rand -base64 32."""
+
+    reason: str
+
+
+@dataclass(eq=False)
+class EncryptionKeyMissingError(DaprRunnersError):
+    """The value of {key!r} is encrypted with the key {key_id!r}, which this process does not have
+    (it has: {known}), so it cannot be read. Add the key to DAPR_RUNNERS_ENCRYPTION_KEYS, or to the
+    secret that holds the keys; the run goes on then."""
+
+    key: str
+    key_id: str
+    known: str
+
+
+@dataclass(eq=False)
+class WrongEncryptionKeyError(DaprRunnersError):
+    """The value of {key!r} is encrypted with another key than the one this process knows as
+    {key_id!r}, so it cannot be read. Give this process the key that wrote it; the run goes on
+    then."""
+
+    key: str
+    key_id: str
+
+
+@dataclass(eq=False)
+class PlaintextRefusedError(DaprRunnersError):
+    """The value of {key!r} is not encrypted, and with encryption on such values are refused, as
+    anybody may have put them there. Where values are left from before encryption was turned on, set
+    DAPR_RUNNERS_ENCRYPTION_PLAINTEXT=accept until their runs are over; the run goes on then."""
+
+    key: str
+
+
+@dataclass(eq=False)
 class RemoteError(DaprRunnersError):
     """{type_name}: {detail} (The error was raised in another process; this one has not imported
     its class, or cannot make it.)"""

@@ -26,6 +26,8 @@ class MemoryStore:
     ``interrupt(3, action)`` has ``action`` called once, before the third call from now on.
     """
 
+    is_encrypted = False
+
     def __init__(self, *, redis: bool = False) -> None:
         self.redis = redis
         self.values: dict[str, tuple[bytes, str]] = {}

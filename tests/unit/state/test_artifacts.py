@@ -26,6 +26,12 @@ class MemoryStore:
         self.calls: list[tuple[str, list[str]]] = []
         self.failing = False
 
+    def content_digest(self, scope: str, data: bytes) -> bytes:
+        return bytes.fromhex(artifact_key(data))
+
+    def is_content(self, digest: bytes, scope: str, data: bytes) -> bool:
+        return digest == self.content_digest(scope, data)
+
     def put_many(self, values: Mapping[str, bytes]) -> None:
         self.calls.append(("put", list(values)))
         if self.failing:

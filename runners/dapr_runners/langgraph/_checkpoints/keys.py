@@ -7,7 +7,8 @@ contain ``||``, which Dapr refuses.
 import base64
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from dapr_runners.engine import InvalidThreadIdError, is_text
 
@@ -30,13 +31,20 @@ def page_key(log: str, page: str) -> str:
     return f"{log}/p/{page}"
 
 
+def content_hash(_scope: str, data: bytes) -> str:
+    """Names the content ``data`` where nothing is encrypted."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One namespace of one thread. ``index`` is the key of its checkpoint index."""
+    """One namespace of one thread. ``index`` is the key of its checkpoint index; ``hashed`` names
+    contents below it."""
 
     thread: str
     namespace: str
     index: str
+    hashed: Callable[[str, bytes], str] = field(default=content_hash, compare=False, repr=False)
 
     def checkpoint(self, checkpoint_id: str) -> str:
         """The key of a checkpoint."""
@@ -53,15 +61,17 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of one saver."""
+    """The keys of one saver. ``hashed`` names contents below a key."""
 
     prefix: str
+    hashed: Callable[[str, bytes], str] = field(default=content_hash, compare=False, repr=False)
 
     def scope(self, thread: str, namespace: str) -> Scope:
         """The keys of one namespace of a thread."""
         if not is_text(namespace):
             raise InvalidThreadIdError(thread=f"{thread}/{namespace}")
-        return Scope(thread, namespace, f"{self.thread(thread)}/n/{name(namespace)}")
+        index = f"{self.thread(thread)}/n/{name(namespace)}"
+        return Scope(thread, namespace, index, self.hashed)
 
     def thread(self, thread: str) -> str:
         """The key of the list of a thread's namespaces. Raises InvalidThreadIdError."""

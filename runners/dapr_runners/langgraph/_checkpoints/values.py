@@ -5,7 +5,6 @@ in documents of its own, to which later checkpoints refer: ``[serializer type, n
 parts]``. Parts keep any value within the largest message a sidecar takes (4 MiB by default).
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
@@ -70,7 +69,7 @@ def store(
     """
     if len(data) <= room:
         return [kind, data], {}
-    value_name = f"{name(checkpoint_id)}/{hashlib.sha256(data).hexdigest()[:16]}"
+    value_name = f"{name(checkpoint_id)}/{scope.hashed(scope.index, data)}"
     parts = [data[start : start + PART_BYTES] for start in range(0, len(data), PART_BYTES)]
     documents = {scope.value(value_name, n): pack(part) for n, part in enumerate(parts)}
     return [kind, value_name, len(parts)], documents

@@ -1,0 +1,256 @@
+"""With keys, nothing that a user put in is in clear in the sidecar's database: not in records,
+checkpoints, artifacts, messages, dead letters or live chunks, nor in the history of workflows."""
+
+import base64
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import encrypted_graphs
+import pytest
+from encrypted_graphs import PLANTED, Refused, planted
+from langgraph.types import Command
+from run_helpers import collect, eventually
+from tests.worker_processes import WorkerProcess
+
+from dapr_runners.engine import PubSub
+from dapr_runners.langgraph import DaprWorkflowGraphRunner
+from dapr_runners.sidecar import EmbeddedSidecar
+from dapr_runners.state import (
+    CorruptRecordError,
+    EncryptionKeyMissingError,
+    EncryptionKeys,
+    StateStore,
+    WrongEncryptionKeyError,
+)
+
+pytestmark = pytest.mark.timeout(90)
+ONE = "one:" + base64.b64encode(b"1" * 32).decode()
+TWO = "two:" + base64.b64encode(b"2" * 32).decode()
+NOT_ONE = TWO.replace("two:", "one:")
+KEYS = "DAPR_RUNNERS_ENCRYPTION_KEYS"
+THREAD: Any = {"configurable": {"thread_id": "t"}}
+
+
+class Place:
+    """A sidecar with workers and callers that have keys."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.sidecar = EmbeddedSidecar(folder / "db" / "sidecar.db")
+        self._monkeypatch = monkeypatch
+        self._made: list[DaprWorkflowGraphRunner] = []
+
+    def worker(self, keys: str) -> WorkerProcess:
+        variables = {**self.sidecar.env(), KEYS: keys}
+        folder = Path(encrypted_graphs.__file__).parent
+        return WorkerProcess(folder, "encrypted_graphs:runners", variables=variables)
+
+    def callers(self, keys: str) -> dict[str, DaprWorkflowGraphRunner]:
+        for made in self._made:
+            made.shutdown()
+        self._monkeypatch.setenv("DAPR_GRPC_PORT", str(self.sidecar.grpc_port))
+        self._monkeypatch.setenv(KEYS, keys)
+        self._made = encrypted_graphs.runners()
+        for runner in self._made:
+            runner.connect()
+        return {runner.name: runner for runner in self._made}
+
+    def close(self) -> None:
+        for runner in self._made:
+            runner.shutdown()
+            runner.store.close()
+
+    def found(self) -> list[str]:
+        """The files that have what was planted, in clear or in base64."""
+        wanted = [PLANTED.encode(), PLANTED.encode().hex().encode()]
+        # Of the three ways in which base64 can cut it, the part that is the same in any text.
+        for before in range(3):
+            text = base64.b64encode(b"x" * before + PLANTED.encode()).decode().rstrip("=")
+            wanted.append(text[4 * bool(before) : -1].encode())
+        files = [path for path in self.sidecar.path.parent.iterdir() if path.is_file()]
+        return [path.name for path in files if any(each in path.read_bytes() for each in wanted)]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    place = Place(tmp_path, monkeypatch)
+    with place.sidecar:
+        yield place
+        place.close()
+
+
+async def _all_that_can_be_kept(place: Place, keys: str) -> None:
+    with place.worker(keys):
+        callers = place.callers(keys)
+        speaking = callers["speaking"]
+        # Nobody listens there, so the failure of the activity is told in the workflow's history.
+        value = {"url": "http://127.0.0.1:9/hook", "log": [planted("input")]}
+        config = {**THREAD, "metadata": {"note": planted("metadata")}}
+        events = speaking.run_async(value, config=config, stream_mode=["custom", "updates"])
+        run, chunks = "", []
+        async for event in events:
+            run = event["workflow_id"]
+            if event["type"] == "custom":
+                chunks.append(event)
+            if event.get("node") == "speak" and event["type"] == "step_completed":
+                break
+        assert len(chunks) == 3
+        await eventually(lambda: "detail" in _status(speaking, run))
+        speaking.cancel(run)
+        speaking.update_state(THREAD, {"log": [planted("by hand")]}, as_node="act")
+        asked = speaking.invoke(None, THREAD)
+        assert planted("question") in str(asked["__interrupt__"])
+        answered = speaking.invoke(Command(resume=planted("answer")), THREAD)
+        assert planted("answer") in answered["log"]
+        for name in ("refusing", "failing"):
+            with pytest.raises(Refused, match="planted"):
+                callers[name].for_tenant("acme").invoke({"log": [planted("input")]}, THREAD)
+            (letter,) = callers[name].for_tenant("acme").dead_letters().list()
+            assert PLANTED in letter.error
+        with pytest.raises(Refused, match="after the tasks"):
+            callers["tasks"].invoke(planted("input"), THREAD)
+
+
+def _status(runner: Any, run: str) -> str:
+    status = runner.get_workflow_status(run)
+    return str(status["custom_status"])
+
+
+KINDS = ("/spec", "/1", "/a/", "/call/", "/effect/", "/failed/", "/live/", "dr/thread/", "/c/")
+"""Parts of keys: of specs, records, artifacts, tasks, effects, letters, chunks, checkpoints."""
+
+
+async def test_without_keys_all_is_found(place: Place) -> None:
+    await _all_that_can_be_kept(place, "")
+    assert "sidecar.db" in str(place.found())
+    with sqlite3.connect(place.sidecar.path) as database:
+        holds = "instr({}, CAST(? AS BLOB)) > 0"
+        rows = database.execute(f"SELECT key FROM state WHERE {holds.format('value')}", [PLANTED])
+        keys = [key for (key,) in rows]
+        sql = f"SELECT count(*) FROM history WHERE {holds.format('events')}"
+        (in_history,) = database.execute(sql, [PLANTED]).fetchone()
+    database.close()
+    assert [kind for kind in KINDS if not any(kind in key for key in keys)] == []
+    assert in_history > 0
+
+
+async def test_with_keys_nothing_is_found(place: Place) -> None:
+    await _all_that_can_be_kept(place, ONE)
+    assert place.found() == []
+
+
+def test_what_goes_through_a_broker_is_encrypted(place: Place) -> None:
+    address = f"127.0.0.1:{place.sidecar.grpc_port}"
+    stores = [
+        StateStore(address=address, keys=EncryptionKeys.from_text(keys)) for keys in (ONE, TWO)
+    ]
+    ours, theirs = (PubSub("pubsub", store) for store in stores)
+    heard: list[bytes] = []
+    refused: list[bytes] = []
+    closes = [ours.subscribe("topic", heard.append), theirs.subscribe("topic", refused.append)]
+
+    def publish() -> bool:
+        ours.publish("topic", planted("chunk").encode())
+        return bool(heard)
+
+    until(publish)
+    assert set(heard) == {planted("chunk").encode()}
+    assert refused == []
+    for close in (*closes, *(store.close for store in stores)):
+        close()
+
+
+# -- keys that are not there, and values that were changed
+
+
+def _begun(place: Place, keys: str) -> Path:
+    """A run that waits in its second node, whose worker is killed; the file it waits for."""
+    go = place.folder / "go"
+    worker = place.worker(keys).wait_until_ready()
+    waiting = place.callers(keys)["waiting"]
+    modes = ["updates", "values"]
+    stream = waiting.stream({"url": str(go), "log": [planted("input")]}, THREAD, stream_mode=modes)
+    next(stream)
+    stream.close()
+    until(lambda: Path(f"{go}.waits").exists())
+    worker.kill()
+    return go
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def _answered(place: Place, keys: str) -> Any:
+    waiting = place.callers(keys)["waiting"]
+    waiting.invoke({"url": str(place.folder / "go"), "log": [planted("input")]}, THREAD)
+    return waiting.invoke(Command(resume="yes"), THREAD)
+
+
+def test_keys_are_rotated_between_a_kill_and_the_next_worker(place: Place) -> None:
+    go = _begun(place, ONE)
+    with place.worker(f"{TWO},{ONE}"):
+        go.touch()
+        log = _answered(place, f"{TWO},{ONE}")["log"]
+        assert log[-2:] == [planted("waited"), "yes"]
+        with pytest.raises(EncryptionKeyMissingError) as missing:
+            list(place.callers(TWO)["waiting"].get_state_history(THREAD))
+        assert missing.value.key_id == "one"
+    assert place.found() == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "error"),
+    [(TWO, EncryptionKeyMissingError), (NOT_ONE, WrongEncryptionKeyError)],
+    ids=["missing", "wrong"],
+)
+def test_a_worker_without_the_key_fails_no_run(
+    place: Place, keys: str, error: type[Exception]
+) -> None:
+    _begun(place, ONE).touch()
+    with pytest.raises(error):
+        place.callers(keys)["waiting"].invoke({"log": []}, THREAD)
+    waiting = place.callers(ONE)["waiting"]
+    run = waiting._resolve(None, "t")
+    with place.worker(keys):
+        until(lambda: error.__name__ in _status(waiting, run))
+    with place.worker(ONE):
+        assert _answered(place, ONE)["log"][-2:] == [planted("waited"), "yes"]
+
+
+def _change(place: Place, sql: str, *arguments: str) -> None:
+    with sqlite3.connect(place.sidecar.path) as database:
+        assert database.execute(sql, arguments).rowcount == 1
+    database.close()
+
+
+async def test_a_value_of_another_tenant_cannot_be_put_in_place(place: Place) -> None:
+    with place.worker(ONE):
+        runner = place.callers(ONE)["plain"]
+        runs: list[str] = []
+        for tenant in ("acme", "umbrella"):
+            events = await collect(runner.for_tenant(tenant).run_async({}, run_id="r"))
+            runs.append(events[0]["workflow_id"])
+        theirs, ours = (f"runner||dr/run/{run}/1" for run in runs)
+        sql = "UPDATE state SET value = (SELECT value FROM state WHERE key = ?) WHERE key = ?"
+        _change(place, sql, theirs, ours)
+        with pytest.raises(CorruptRecordError, match="was encrypted for another key of the store"):
+            await collect(runner.for_tenant("umbrella").run_async({}, run_id="r"))
+        await collect(runner.for_tenant("acme").run_async({}, run_id="r"))
+
+
+async def test_a_changed_value_is_refused(place: Place) -> None:
+    with place.worker(ONE):
+        runner = place.callers(ONE)["plain"]
+        await collect(runner.run_async({}, run_id="r"))
+        cut = "CAST(substr(value, 1, length(value) - 1) || x'00' AS BLOB)"
+        sql = f"UPDATE state SET value = {cut} WHERE key = ?"
+        _change(place, sql, "runner||dr/run/r/1")
+        with pytest.raises(CorruptRecordError, match="it was changed"):
+            await collect(runner.run_async({}, run_id="r"))
