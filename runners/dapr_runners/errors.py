@@ -6,11 +6,19 @@ fields filled in. The message says the cause, what follows from it, and what to 
 
 import inspect
 from dataclasses import dataclass, fields
+from typing import ClassVar, Literal, TypeAlias
+
+ErrorCategory: TypeAlias = Literal[
+    "failed", "usage", "not found", "no sidecar", "refused", "no worker"
+]
+"""What kind of thing went wrong: the commands' exit codes tell it."""
 
 
 @dataclass(eq=False)
 class DaprRunnersError(Exception):
     """A dapr-runners operation failed."""
+
+    category: ClassVar[ErrorCategory] = "failed"
 
     def __post_init__(self) -> None:
         # Exception's own args make copy, pickle and the codec rebuild the same object.

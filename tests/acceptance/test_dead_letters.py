@@ -149,7 +149,7 @@ def test_the_command_line(cluster: Cluster) -> None:
     assert "resolve" in _cli("decisions", run)
     assert "me: I looked" in _cli("decisions", run)
     result = CliRunner().invoke(app, ["dead-letter", "drop", listed["id"], "--why", "late"])
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "There is no dead letter" in result.output
     result = CliRunner().invoke(app, ["dead-letter", "resolve", "x", "--value", "{", "--why", "w"])
     assert "it is not JSON" in result.output
@@ -365,7 +365,7 @@ def test_without_a_worker_a_failed_run_stays_as_it_is(
     result = CliRunner().invoke(
         app, ["dead-letter", decision[0], letter.id, *decision[1:], "--why", "I looked"]
     )
-    assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
+    assert (result.exit_code, result.exception.__class__) == (6, SystemExit)
     assert "No process works for the app" in result.output
     assert _of(letter.run_id, cluster) == kept
     assert _letters(cluster).list() == [letter]
@@ -401,7 +401,7 @@ def test_a_decision_without_a_reason_is_refused(decision: str, cluster: Cluster)
     _parked(cluster)
     (letter,) = _letters(cluster).list()
     result = CliRunner().invoke(app, ["dead-letter", decision, letter.id, "--why", ""])
-    assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
+    assert (result.exit_code, result.exception.__class__) == (5, SystemExit)
     assert result.output.strip() == (
         f"The decision on the dead letter '{letter.id}' was refused, and nothing was changed: say "
         "who decides, and why."

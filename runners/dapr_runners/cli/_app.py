@@ -6,6 +6,7 @@ from dapr_runners.cli._cancel import cancel
 from dapr_runners.cli._chaos import chaos
 from dapr_runners.cli._dead_letter import dead_letter
 from dapr_runners.cli._doctor import doctor
+from dapr_runners.cli._events import events
 from dapr_runners.cli._list import list_runs
 from dapr_runners.cli._run import run
 from dapr_runners.cli._show import show
@@ -13,7 +14,6 @@ from dapr_runners.cli._show import show
 app = typer.Typer(
     name="dapr-runners",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Durable runners for LangGraph graphs and CrewAI crews on Dapr Workflow.",
 )
@@ -26,6 +26,8 @@ app.command(
 )(chaos)
 app.command("list")(list_runs)
 app.command("show")(show)
+app.command("events")(events)
+app.command("logs", hidden=True)(events)
 app.command("cancel")(cancel)
 app.add_typer(dead_letter)
 

@@ -3,23 +3,21 @@
 import dataclasses
 import getpass
 import json
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from dapr_runners.cli._options import AsJson, Port, Store, told_of_errors
-from dapr_runners.cli._sidecar import address_of
+from dapr_runners.cli._options import AsJson, RunId, console, print_json
+from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 
 if TYPE_CHECKING:
     from dapr_runners.effects import DeadLetter, DeadLetters
 
-_console = Console(highlight=False, soft_wrap=True)
+_console = console()
 
 dead_letter = typer.Typer(
     name="dead-letter",
@@ -33,17 +31,17 @@ Why = Annotated[str, typer.Option("--why", help="Why, for the record.")]
 
 
 @dead_letter.command("list")
+@on_sidecar
 def list_letters(
+    where: Sidecar,
     runner: Annotated[str | None, typer.Option("--runner", help="Those of one runner.")] = None,
     as_json: AsJson = False,
-    store_name: Store = "statestore",
-    dapr_grpc_port: Port = None,
 ) -> None:
     """List dead letters, the oldest first: id, kind, step, since when, what is wrong."""
-    with _letters(store_name, dapr_grpc_port, runner) as letters:
-        found = letters.list()
+    letters = _letters(where, runner)
+    found = letters.list()
     if as_json:
-        typer.echo(json.dumps([_plain(letter) for letter in found]))
+        print_json([_plain(letter) for letter in found])
         return
     for letter in found:
         since = datetime.fromtimestamp(letter.time, UTC)
@@ -55,17 +53,17 @@ def list_letters(
 
 
 @dead_letter.command("show")
+@on_sidecar
 def show(
+    where: Sidecar,
     letter: Letter,
     as_json: AsJson = False,
-    store_name: Store = "statestore",
-    dapr_grpc_port: Port = None,
 ) -> None:
     """Show all there is to know of a letter, with the record of its effect."""
-    with _letters(store_name, dapr_grpc_port) as letters:
-        plain = _plain(letters.get(letter))
+    letters = _letters(where)
+    plain = _plain(letters.get(letter))
     if as_json:
-        typer.echo(json.dumps(plain))
+        print_json(plain)
         return
     record: dict[str, Any] = plain.pop("record") or {}
     for name, value in {**plain, **record}.items():
@@ -74,17 +72,17 @@ def show(
 
 
 @dead_letter.command("decisions")
+@on_sidecar
 def decisions(
-    run_id: Annotated[str, typer.Argument(help="The run's id, as `dapr-runners list` shows it.")],
+    where: Sidecar,
+    run_id: RunId,
     as_json: AsJson = False,
-    store_name: Store = "statestore",
-    dapr_grpc_port: Port = None,
 ) -> None:
     """List what was decided on the letters of a run, by whom, when and why."""
-    with _letters(store_name, dapr_grpc_port) as letters:
-        found = letters.decisions(run_id)
+    letters = _letters(where)
+    found = letters.decisions(run_id)
     if as_json:
-        typer.echo(json.dumps([dataclasses.asdict(decision) for decision in found]))
+        print_json([dataclasses.asdict(decision) for decision in found])
         return
     for decision in found:
         when = datetime.fromtimestamp(decision.time, UTC)
@@ -93,60 +91,60 @@ def decisions(
 
 
 @dead_letter.command("retry")
+@on_sidecar
 def retry(
+    where: Sidecar,
     letter: Letter,
     why: Why,
     who: Who = None,
-    store_name: Store = "statestore",
-    dapr_grpc_port: Port = None,
 ) -> None:
     """It has not happened: do it again."""
-    with _letters(store_name, dapr_grpc_port) as letters:
-        _decide(letters, letters.retry, letter, who, why, "Retried")
+    letters = _letters(where)
+    _decide(letters, letters.retry, letter, who, why, "Retried")
 
 
 @dead_letter.command("resolve")
+@on_sidecar
 def resolve(
+    where: Sidecar,
     letter: Letter,
     why: Why,
     value: Annotated[str, typer.Option("--value", help="What it gave, as JSON.")] = "null",
     who: Who = None,
-    store_name: Store = "statestore",
-    dapr_grpc_port: Port = None,
 ) -> None:
     """It has happened, and gave a value."""
     try:
         given = json.loads(value)
     except json.JSONDecodeError as error:
         raise typer.BadParameter(f"it is not JSON: {error}", param_hint="--value") from error
-    with _letters(store_name, dapr_grpc_port) as letters:
-        _decide(letters, partial(letters.resolve, value=given), letter, who, why, "Resolved")
+    letters = _letters(where)
+    _decide(letters, partial(letters.resolve, value=given), letter, who, why, "Resolved")
 
 
 @dead_letter.command("reconcile")
+@on_sidecar
 def reconcile(
+    where: Sidecar,
     letter: Letter,
     why: Why,
     who: Who = None,
-    store_name: Store = "statestore",
-    dapr_grpc_port: Port = None,
 ) -> None:
     """Have the effect's reconcile function asked again whether it has happened."""
-    with _letters(store_name, dapr_grpc_port) as letters:
-        _decide(letters, letters.reconcile, letter, who, why, "To be reconciled again:")
+    letters = _letters(where)
+    _decide(letters, letters.reconcile, letter, who, why, "To be reconciled again:")
 
 
 @dead_letter.command("drop")
+@on_sidecar
 def drop(
+    where: Sidecar,
     letter: Letter,
     why: Why,
     who: Who = None,
-    store_name: Store = "statestore",
-    dapr_grpc_port: Port = None,
 ) -> None:
     """Give it up."""
-    with _letters(store_name, dapr_grpc_port) as letters:
-        _decide(letters, letters.drop, letter, who, why, "Dropped")
+    letters = _letters(where)
+    _decide(letters, letters.drop, letter, who, why, "Dropped")
 
 
 def _decide(
@@ -164,15 +162,11 @@ def _decide(
     _console.print(escape(said))
 
 
-@contextmanager
-def _letters(
-    store_name: str, port: int | None, runner: str | None = None
-) -> "Generator[DeadLetters]":
+def _letters(where: Sidecar, runner: str | None = None) -> "DeadLetters":
     from dapr_runners.effects import DeadLetters
+    from dapr_runners.state import StateStore
 
-    host, _, found = address_of(port).rpartition(":")
-    with told_of_errors():
-        yield DeadLetters(store_name=store_name, host=host, port=found, runner=runner)
+    return DeadLetters(store=StateStore(where.store_name, address=where.address), runner=runner)
 
 
 def _plain(letter: "DeadLetter") -> dict[str, Any]:

@@ -1,50 +1,34 @@
 """``dapr-runners list``: the runs a sidecar knows, and how far they are."""
 
 import dataclasses
-import enum
 import heapq
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from dapr_runners.cli._options import AsJson, Port, Store
-from dapr_runners.cli._overview import overview
+from dapr_runners._statuses import RunStatus
+from dapr_runners.cli._options import AsJson, console, print_json
+from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 
 if TYPE_CHECKING:
     from dapr_runners.engine import Overview, RunSummary
 
-_console = Console(highlight=False, soft_wrap=True)
+_console = console()
 _COLOURS = {"completed": "green", "failed": "red", "parked": "red", "held up": "red"}
 
 
-class Status(enum.Enum):
-    """What the status of a run can be."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    WAITING = "waiting"
-    PARKED = "parked"
-    HELD_UP = "held up"
-    INTERRUPTED = "interrupted"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
+@on_sidecar
 def list_runs(
+    where: Sidecar,
     runner: Annotated[str | None, typer.Option("--runner", help="Those of one runner.")] = None,
     thread: Annotated[
         str | None, typer.Option("--thread", help="Those of a thread or session.")
     ] = None,
-    status: Annotated[Status | None, typer.Option("--status", help="Those of a status.")] = None,
+    status: Annotated[RunStatus | None, typer.Option("--status", help="Those of a status.")] = None,
     limit: Annotated[int, typer.Option("--limit", help="The newest so many.", min=1)] = 100,
     as_json: AsJson = False,
-    store_name: Store = "statestore",
-    dapr_grpc_port: Port = None,
 ) -> None:
     """List runs, the newest first: id, status, runner, thread, when begun, when last gone on.
 
@@ -53,7 +37,7 @@ def list_runs(
     retention policy has purged is not listed, though its records may be there. Needs the Dapr SDK
     1.19.
     """
-    with overview(store_name, dapr_grpc_port) as runs:
+    with where.runs() as runs:
         state = None if status is None else status.value
         wanted = {"runner": runner, "thread": thread, "status": state}
         found = (
@@ -63,7 +47,7 @@ def list_runs(
         )
         newest = heapq.nlargest(limit, found, key=lambda run: run.created_at)
     if as_json:
-        typer.echo(json.dumps([dataclasses.asdict(run) for run in newest], default=str))
+        print_json([dataclasses.asdict(run) for run in newest])
         return
     width = max((len(run.run_id) for run in newest), default=0)
     for run in newest:

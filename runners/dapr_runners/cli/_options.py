@@ -1,28 +1,23 @@
-"""What several commands take, and how they say what is wrong."""
+"""What several commands take, and how they print."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
-from dapr_runners.errors import DaprRunnersError
-
-Store = Annotated[str, typer.Option("--store-name", help="The runners' state store component.")]
-Port = Annotated[
-    int | None,
-    typer.Option("--dapr-grpc-port", help="The sidecar's; default: as the variables say."),
-]
+RunId = Annotated[str, typer.Argument(help="The run's id, as `list` shows it.", metavar="RUN")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Follow = Annotated[
+    bool, typer.Option("--follow", "-f", help="Go on until the run ends, or Ctrl-C.")
+]
 
 
-@contextmanager
-def told_of_errors(status: int = 1) -> Generator[None]:
-    """An error of ours ends the command with ``status``, and its text."""
-    try:
-        yield
-    except DaprRunnersError as error:
-        Console(stderr=True).print(f"[red]{escape(str(error))}[/red]", soft_wrap=True)
-        raise typer.Exit(status) from error
+def console() -> Console:
+    """What is printed for people."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """``value`` on one line, as JSON."""
+    typer.echo(json.dumps(value, default=str))

@@ -1,71 +1,85 @@
 """``dapr-runners show``: the steps of a run, and how each went."""
 
 import dataclasses
-import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-from rich.console import Console
 from rich.markup import escape
 
-from dapr_runners.cli._options import AsJson, Port, Store
-from dapr_runners.cli._overview import overview
+from dapr_runners.cli._options import AsJson, Follow, RunId, console, print_json
+from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 
 if TYPE_CHECKING:
-    from dapr_runners.engine import Overview, StepSummary
+    from dapr_runners.engine import Overview, RunSummary, StepSummary
 
-_console = Console(highlight=False, soft_wrap=True)
+_console = console()
 _COLOURS = {"completed": "green", "failed": "red", "planned": "cyan"}
 
 
-def show(
-    run_id: Annotated[str, typer.Argument(help="The run's id, as `list` shows it.")],
-    as_json: AsJson = False,
-    store_name: Store = "statestore",
-    dapr_grpc_port: Port = None,
-) -> None:
-    """Show a run: its state, and its steps with attempts, times and effects."""
+@on_sidecar
+def show(where: Sidecar, run_id: RunId, follow: Follow = False, as_json: AsJson = False) -> None:
+    """Show a run: its state, and its steps with attempts, times, waits, errors and effects.
+
+    With --follow, each step is shown when it is over, and the state when the run is; with --json
+    too, one line for each.
+    """
+    from dapr_runners.effects import with_effects
     from dapr_runners.engine import run_in_thread
 
-    with overview(store_name, dapr_grpc_port) as runs:
+    with where.runs() as runs:
+        if follow:
+            _follow(runs, run_id, as_json)
+            return
         run = run_in_thread(runs.run(run_id))
-        steps = run_in_thread(runs.steps(run_id))
-        for effect in [effect for step in steps for effect in step.effects]:
-            _add_state(runs, run_id, effect)
+        steps = run_in_thread(with_effects(runs, run_id, run_in_thread(runs.steps(run_id))))
     if as_json:
         plain: dict[str, Any] = dataclasses.asdict(run)
         plain["steps"] = [dataclasses.asdict(step) for step in steps]
-        typer.echo(json.dumps(plain, default=str))
+        print_json(plain)
         return
+    _print_run(run)
+    for step in steps:
+        _print_step(step)
+
+
+def _follow(runs: "Overview", run_id: str, as_json: bool) -> None:
+    from dapr_runners.effects import with_effects
+    from dapr_runners.engine import iterate_in_thread, run_in_thread
+
+    for step in iterate_in_thread(runs.follow_steps(run_id)):
+        for told in run_in_thread(with_effects(runs, run_id, [step])):
+            if as_json:
+                print_json(dataclasses.asdict(told))
+            else:
+                _print_step(told)
+    run = run_in_thread(runs.run(run_id))
+    if as_json:
+        print_json(dataclasses.asdict(run))
+    else:
+        _print_run(run)
+
+
+def _print_run(run: "RunSummary") -> None:
     for name, value in dataclasses.asdict(run).items():
         if value:
             text = "; ".join(run.waits_for) if name == "waits_for" else str(value)
             _console.print(f"{name:<16}  {escape(text)}")
-    for step in steps:
-        _print(step)
 
 
-def _print(step: "StepSummary") -> None:
+def _print_step(step: "StepSummary") -> None:
     colour = _COLOURS.get(step.status, "yellow")
     began = "" if step.began is None else f"{datetime.fromtimestamp(step.began, UTC):%H:%M:%S}"
     took = ""
     if step.began is not None and step.ended is not None:
         took = f"{(step.ended - step.began) * 1000:.0f} ms"
+    waited = "" if step.waited is None else f"after {step.waited * 1000:.0f} ms"
     attempt = f"attempt {step.attempt}" if step.attempt else ""
     _console.print(
         f"  [{colour}]{step.status:<11}[/{colour}]  {escape(step.name):<24}  {attempt:<10}"
-        f"  {began:<8}  {took}"
+        f"  {began:<8}  {took:<8}  {waited}"
     )
+    if step.error is not None:
+        _console.print(f"      [red]{escape(step.error)}[/red]")
     for effect in step.effects:
         state = f"{effect['status']:<9}  attempt {effect['attempt']}"
         _console.print(f"      effect {escape(str(effect['effect']))}  {state}  {effect['key']}")
-
-
-def _add_state(runs: "Overview", run: str, effect: dict[str, Any]) -> None:
-    from dapr_runners.effects import EffectRecords
-    from dapr_runners.engine import run_in_thread
-
-    found = run_in_thread(EffectRecords(runs.io, runs.codec).read(run, effect["key"]))
-    effect["status"] = "missing" if found is None else found.record.execution_status.value
-    effect["attempt"] = 0 if found is None else found.record.attempt

@@ -27,6 +27,8 @@ from dapr_runners.engine import (
     digest,
     iterate_in_thread,
     run_in_thread,
+    those_after,
+    told_to_the_end,
 )
 from dapr_runners.state import StateStore
 
@@ -205,10 +207,35 @@ class CrewAIRunner(QuestionsRunner):
             return self._follow(io, claim.run, caught_up, live=True)
 
         about: dict[str, Any] = {"name": self.name, **self._about()}
-        log = run_events(follow, lambda: self._driven.types_of(claim.run), claim, about)
+        codec = lambda: self._driven.types_of(claim.run).codec  # noqa: E731
+        log = run_events(follow, codec, claim, about)
         async for event in log:
             if event["type"] in _LAST_EVENTS:
                 await self._delivered(io, claim)
+            yield event
+
+    async def events(
+        self,
+        run_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        after: str | None = None,
+        follow: bool = True,
+    ) -> AsyncIterator[dict[str, Any]]:
+        """The events of a run that was started before, as ``run_async`` yields them: to its end or,
+        without ``follow``, as far as it is; those that follow the one with the id ``after``, if
+        given. Its result stays to be delivered."""
+        io = self._looping()
+        run = await asyncio.to_thread(self._resolve, run_id, session_id)
+        spec = await self._spec_of(io, run)
+
+        def log(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
+            return self._follow(io, run, caught_up, live=follow, on=follow)
+
+        claim = Claim(run, spec.get("thread"), started=False)
+        about: dict[str, Any] = {"name": self.name, **self._about()}
+        events = run_events(log, lambda: self._driven.types_of(run).codec, claim, about)
+        async for event in those_after(told_to_the_end(events, run), after, run):
             yield event
 
     def _about(self) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from typing import Any
 
 from dapr_runners.crewai._history import outcome_in, told_by
 from dapr_runners.crewai._outcomes import Known
-from dapr_runners.crewai._types import Types
 from dapr_runners.engine import (
     Chunk,
     Claim,
@@ -37,14 +36,14 @@ from dapr_runners.engine import (
     parked_event,
     until_parked,
 )
-from dapr_runners.state import describe_traceback
+from dapr_runners.state import Codec, describe_error
 
 Event = dict[str, Any]
 
 
 async def run_events(
     follow: Callable[[Callable[[], None]], AsyncIterator[Chunk | Record]],
-    types: Callable[[], Types],
+    codec: Callable[[], Codec],
     claim: Claim,
     about: Event,
 ) -> AsyncIterator[Event]:
@@ -58,7 +57,7 @@ async def run_events(
         "session_id": claim.thread,
         **about,
     }
-    story = _Story(types)
+    story = _Story(codec)
     async for event in until_parked(follow(lambda: common.update(replayed=False))):
         if isinstance(event, EffectUnknownError):
             yield parked_event(event)
@@ -67,7 +66,7 @@ async def run_events(
             for number, found in enumerate(story.of_record(event)):
                 yield {"id": _id(run, event.key, number, found), **common, **found}
         else:
-            said: Event = types().codec.decode(event.data, event.id)
+            said: Event = codec().decode(event.data, event.id)
             for found in story.planned(said["step"]):
                 yield {"id": _id(run, event.id, 0, found), **common, **found}
             yield {"type": "llm_chunk", "id": event.id, **common, **said}
@@ -82,8 +81,8 @@ def _id(run: str, at: str, number: int, event: Event) -> str:
 class _Story:
     """What was planned, to tell of what came of it."""
 
-    def __init__(self, types: Callable[[], Types]) -> None:
-        self._types = types
+    def __init__(self, codec: Callable[[], Codec]) -> None:
+        self._codec = codec
         self._planned: dict[str, Event] = {}
         self._calls = 0
 
@@ -121,7 +120,7 @@ class _Story:
         return events
 
     def _plan(self, record: Record) -> list[Event]:
-        asked: Event = self._types().codec.decode(record.body["asked"], record.key)
+        asked: Event = self._codec().decode(record.body["asked"], record.key)
         events: list[Event] = []
         for step in record.outcome["steps"]:
             key, name = step["id"], step["name"]
@@ -142,19 +141,18 @@ class _Story:
         took = {"attempt": record.attempt, "seconds": outcome.took}
         event = {"type": "step_completed", **about, **took}
         if outcome.kind != "value":
-            error: Any = self._types().codec.decode(outcome.data, known.key)
+            error: Any = self._codec().decode(outcome.data, known.key)
             event |= {"type": "step_failed", "error": _described(error)}
         return event
 
     def _end(self, record: Record) -> Event:
-        codec = self._types().codec
+        codec = self._codec()
         if (data := record.body.get("error")) is not None:
             error: Any = codec.decode(data, record.key)
-            stack = {"stack_trace": describe_traceback(error)}
             return {
                 "type": "workflow_failed",
                 "status": "failed",
-                "error": {**_described(error), **stack},
+                "error": describe_error(error),
                 "exception": error,
             }
         output: Any = codec.decode(record.body["result"], record.key)
@@ -168,4 +166,5 @@ class _Story:
 
 
 def _described(error: BaseException) -> Event:
-    return {"message": str(error), "error_type": type(error).__name__}
+    told = describe_error(error)
+    return {"message": told["message"], "error_type": told["error_type"]}

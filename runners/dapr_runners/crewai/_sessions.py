@@ -1,8 +1,6 @@
 """Operations on a run by the session it is of."""
 
-from collections.abc import Iterable
-
-from dapr_runners.engine import Record, Runner
+from dapr_runners.engine import Runner
 
 
 class SessionsRunner(Runner):
@@ -34,7 +32,3 @@ class SessionsRunner(Runner):
         super().purge(run_id, thread_id=thread_id if session_id is None else session_id)
 
     purge_workflow = purge
-
-    def _steps_of(self, record: Record) -> Iterable[str]:
-        known = [*record.body.get("told", ()), *record.body.get("known", ())]
-        return [one["key"] for one in known] if record.outcome["k"] in ("plan", "end") else []

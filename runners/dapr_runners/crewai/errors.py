@@ -1,8 +1,9 @@
 """What can go wrong between this package and CrewAI."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from dapr_runners.errors import DaprRunnersError
+from dapr_runners.errors import DaprRunnersError, ErrorCategory
 
 
 @dataclass(eq=False)
@@ -52,6 +53,8 @@ class StepMismatchError(DaprRunnersError):
 class QuestionNotFoundError(DaprRunnersError):
     """The run {run_id!r} asks no question {key!r} now. Look up the open ones with pending()."""
 
+    category: ClassVar[ErrorCategory] = "not found"
+
     run_id: str
     key: str
 
@@ -60,6 +63,8 @@ class QuestionNotFoundError(DaprRunnersError):
 class AlreadyAnsweredError(DaprRunnersError):
     """The question {key!r} of run {run_id!r} was answered before, with another answer, and the
     first counts. Nothing was changed."""
+
+    category: ClassVar[ErrorCategory] = "refused"
 
     run_id: str
     key: str

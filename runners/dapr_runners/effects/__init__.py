@@ -11,6 +11,7 @@ from dapr_runners.effects._outbox import publish, webhook
 from dapr_runners.effects._reconcile import NOT_DONE, STILL_UNKNOWN, Done, done
 from dapr_runners.effects._record import EffectRecord, EffectStatus
 from dapr_runners.effects._records import EffectRecords
+from dapr_runners.effects._states import with_effects
 from dapr_runners.effects._step import EffectHost, Effects
 from dapr_runners.effects.errors import (
     DeadLetterDecidedError,
@@ -60,4 +61,5 @@ __all__ = [
     "effect",
     "publish",
     "webhook",
+    "with_effects",
 ]

@@ -1,9 +1,10 @@
 """What can go wrong with effects."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dapr_runners.engine.errors import EffectUnknownError
-from dapr_runners.errors import DaprRunnersError
+from dapr_runners.errors import DaprRunnersError, ErrorCategory
 from dapr_runners.state import UnstorableValueError
 
 __all__ = [
@@ -121,6 +122,8 @@ class DeadLetterNotFoundError(DaprRunnersError):
     """There is no dead letter {letter!r}: it was decided, or its run was purged. List those there
     are with `dapr-runners dead-letter list`."""
 
+    category: ClassVar[ErrorCategory] = "not found"
+
     letter: str
 
 
@@ -129,6 +132,8 @@ class DeadLetterDecidedError(DaprRunnersError):
     """The dead letter {letter!r} is decided: its effect is {status}, so nothing was changed. Its
     run goes on as soon as a worker is there."""
 
+    category: ClassVar[ErrorCategory] = "refused"
+
     letter: str
     status: str
 
@@ -136,6 +141,8 @@ class DeadLetterDecidedError(DaprRunnersError):
 @dataclass(eq=False)
 class DecisionRefusedError(DaprRunnersError, ValueError):
     """The decision on the dead letter {letter!r} was refused, and nothing was changed: {reason}."""
+
+    category: ClassVar[ErrorCategory] = "refused"
 
     letter: str
     reason: str
@@ -146,6 +153,8 @@ class RunEndedError(DaprRunnersError):
     """The run {run_id!r} has ended, so nothing waits for this decision on the dead letter
     {letter!r}: nothing was changed, and nothing is carried out. Drop the letter. If the run has
     failed and is to go on, retry the letter of its failed step first."""
+
+    category: ClassVar[ErrorCategory] = "refused"
 
     run_id: str
     letter: str

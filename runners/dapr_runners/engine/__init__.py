@@ -1,5 +1,6 @@
 """The framework-free engine: one workflow generator, recorded steps, turns, and the runner base."""
 
+from dapr_runners._statuses import RunStatus, StepStatus
 from dapr_runners.engine._attempts import is_dead, process_identity
 from dapr_runners.engine._bus import Bus, LiveChunk
 from dapr_runners.engine._dead_letters import FAILED, PARKED, UNSENT, Letters
@@ -12,7 +13,9 @@ from dapr_runners.engine._effect_keys import (
     effect_key,
 )
 from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
+from dapr_runners.engine._following import those_after, told_to_the_end
 from dapr_runners.engine._halts import Abandons, Breaks, Halt, Parks
+from dapr_runners.engine._insight import Insight, Question
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, iterate_in_thread, run_in_thread
 from dapr_runners.engine._journal import Journal, Limits
 from dapr_runners.engine._keys import (
@@ -28,7 +31,7 @@ from dapr_runners.engine._keys import (
 from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._metadata import scheduler_answers, sidecar_metadata
 from dapr_runners.engine._outbox import unpacked
-from dapr_runners.engine._overview import Overview, RunSummary, StepSummary
+from dapr_runners.engine._overview import Overview, RunSummary
 from dapr_runners.engine._parked_event import parked_event, until_parked
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._probe import probe_workflows
@@ -42,6 +45,7 @@ from dapr_runners.engine._runner import Runner
 from dapr_runners.engine._sdk import receive_limit
 from dapr_runners.engine._telling import Telling
 from dapr_runners.engine._tenants import mark_of, tenant_mark, within
+from dapr_runners.engine._timeline import StepSummary, Timeline
 from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, Turns, unpack_spec
 from dapr_runners.engine._watching import Attempt, Call, Watch, Watcher, Watching, watching
 from dapr_runners.engine._wide import needs_parts
@@ -60,8 +64,10 @@ from dapr_runners.engine._worker import Worker, default_worker, process_worker
 from dapr_runners.engine.errors import (
     ActorStoreDownError,
     ActorStoreMissingError,
+    AmbiguousThreadError,
     DuplicateRunnerError,
     EffectUnknownError,
+    EventNotFoundError,
     InvalidRunIdError,
     InvalidRunnerNameError,
     InvalidTenantError,
@@ -95,6 +101,7 @@ __all__ = [
     "ActorStoreDownError",
     "ActorStoreMissingError",
     "Adapter",
+    "AmbiguousThreadError",
     "Attempt",
     "BlockingIO",
     "Breaks",
@@ -106,7 +113,9 @@ __all__ = [
     "Delivery",
     "DuplicateRunnerError",
     "EffectUnknownError",
+    "EventNotFoundError",
     "Halt",
+    "Insight",
     "InvalidRunIdError",
     "InvalidRunnerNameError",
     "InvalidTenantError",
@@ -129,6 +138,7 @@ __all__ = [
     "Produced",
     "Progress",
     "PubSub",
+    "Question",
     "Reader",
     "Recent",
     "Record",
@@ -139,14 +149,17 @@ __all__ = [
     "RunIdInUseError",
     "RunNotEndedError",
     "RunNotFoundError",
+    "RunStatus",
     "RunSummary",
     "RunSupersededError",
     "Runner",
     "RunnerNotStartedError",
+    "StepStatus",
     "StepSummary",
     "StepTimeoutError",
     "Telling",
     "TenantMismatchError",
+    "Timeline",
     "Turns",
     "UnknownStepError",
     "UnsupportedSdkError",
@@ -187,6 +200,8 @@ __all__ = [
     "sidecar_metadata",
     "spec_key",
     "tenant_mark",
+    "those_after",
+    "told_to_the_end",
     "unpack_record",
     "unpack_spec",
     "unpacked",

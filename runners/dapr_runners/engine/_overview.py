@@ -1,111 +1,131 @@
 """What a sidecar knows of runs, for who operates them: without their program.
 
-Reads the envelopes of specs and records, which are plain data; values of users' classes stay as
-they are stored.
+Reads the envelopes of specs and records, which are plain data; of values, what is stored.
 """
 
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 import grpc
-from dapr.ext.workflow import DaprWorkflowClient, WorkflowState
+from dapr.ext.workflow import WorkflowState
 
+from dapr_runners._statuses import RunStatus
 from dapr_runners.engine._bus import Bus
-from dapr_runners.engine._effect_keys import begun_in
+from dapr_runners.engine._dead_letters import Letters
+from dapr_runners.engine._effect_keys import begun_in, begun_key
 from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
-from dapr_runners.engine._io import IO
-from dapr_runners.engine._keys import CANCELLED, end_key, is_run_id, record_key, spec_key
-from dapr_runners.engine._reader import Reader
+from dapr_runners.engine._following import raise_broken, raise_parked
+from dapr_runners.engine._io import IO, BlockingIO
+from dapr_runners.engine._keys import (
+    BROKEN,
+    CANCELLED,
+    end_key,
+    is_run_id,
+    record_key,
+    spec_key,
+)
+from dapr_runners.engine._patience import PatientIO
+from dapr_runners.engine._purging import Purge
+from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._telling import OVER, Telling
 from dapr_runners.engine._tenants import mark_of, within
+from dapr_runners.engine._timeline import StepSummary, Timeline
 from dapr_runners.engine._turns import Turns, said, unpack_spec
 from dapr_runners.engine._work import Json, Record, unpack_record
-from dapr_runners.engine.errors import RunNotFoundError, UnsupportedSdkError
-from dapr_runners.state import Codec
+from dapr_runners.engine._worker import Worker
+from dapr_runners.engine.errors import (
+    EffectUnknownError,
+    RunCancelledError,
+    RunFailedError,
+    RunNotFoundError,
+    UnsupportedSdkError,
+)
+from dapr_runners.state import ReadingCodec, StateStore, describe_error
+
+_PATIENCE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run. ``status`` is ``pending``, ``running``, ``waiting`` (for answers), ``parked``
-    (for a decision), ``held up`` (``waits_for`` says by what), ``interrupted``, ``completed``,
-    ``failed`` or ``cancelled``."""
+    """A run. ``waits_for`` says what it waits for, or is held up by; ``error`` what it failed
+    with; ``framework`` is None for a run of an older release."""
 
     run_id: str
     runner: str
     thread: str | None
-    status: str
+    status: RunStatus
     created_at: datetime
     last_updated_at: datetime
     waits_for: list[str] = field(default_factory=list[str])
     tenant: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StepSummary:
-    """A step of a run. ``status`` is ``planned``, ``completed``, ``failed``, ``interrupted`` or
-    ``retried``; ``began`` and ``ended`` are seconds since the epoch, None where not recorded;
-    ``key`` is that of its record."""
-
-    key: str
-    name: str
-    status: str
-    attempt: int
-    began: float | None
-    ended: float | None
-    effects: list[Json] = field(default_factory=list[Json])
+    framework: str | None = None
+    error: str | None = None
 
 
 class Overview:
-    """Reads runs through ``io`` and ``client``; ``address`` is the sidecar's. ``mark`` is that of
+    """The runs in ``store``, whose workflows are on the sidecar of ``worker``. ``mark`` is that of
     the tenant whose runs are read, "" of no tenant; by default, those of all are."""
 
-    def __init__(
-        self,
-        io: IO,
-        client: DaprWorkflowClient,
-        codec: Codec,
-        address: str,
-        mark: str | None = None,
-    ) -> None:
+    def __init__(self, store: StateStore, worker: Worker, mark: str | None = None) -> None:
         self._mark = mark
-        self.io = io
-        self._client: Any = client
-        self.codec = codec
-        self._address = address
+        self.store = store
+        self.worker = worker
+        self.io: IO = PatientIO(BlockingIO(store), worker.address, _PATIENCE)
+        self.codec = ReadingCodec()
+        self.letters = Letters()
+
+    @property
+    def client(self) -> Any:
+        """The workflow client."""
+        return self.worker.client
 
     # -- runs
 
     def ids(self) -> Iterator[str]:
         """Ids of the workflows the sidecar lists. Raises where the SDK cannot list."""
-        if not hasattr(self._client, "iter_workflow_instance_ids"):
+        if not hasattr(self.client, "iter_workflow_instance_ids"):
             raise UnsupportedSdkError(symbol="DaprWorkflowClient.iter_workflow_instance_ids")
         try:
-            for run in self._client.iter_workflow_instance_ids():
+            for run in self.client.iter_workflow_instance_ids():
                 if self._mark in (None, mark_of(run)):
                     yield run
         except grpc.RpcError as error:
-            raise sidecar_fault(self._address, error) from None
+            raise sidecar_fault(self.worker.address, error) from None
 
     async def run(self, run: str) -> RunSummary:
         """The run named ``run``. Raises :class:`RunNotFoundError`."""
         run = self.named(run)
-        state = self._state(run)
-        data = await self.io.get(spec_key(run))
-        if state is None or data is None:
+        state = self.state(run)
+        spec = await self.io.get(spec_key(run))
+        if state is None or spec is None:
             raise RunNotFoundError(run_id=run)
-        status, waits_for = await self._status(run, state)
-        spec = unpack_spec(self.codec, data, run)
+        about = unpack_spec(self.codec, spec, run)
+        at = await self.io.get(end_key(run))
+        end = None
+        if at is not None and at != CANCELLED:
+            end = await self._record(run, at.decode())
+        return self.summary(run, state, about, at, end)
+
+    def summary(
+        self, run: str, state: WorkflowState, spec: Json, at: bytes | None, end: Record | None
+    ) -> RunSummary:
+        """What the state of a workflow, a spec, what is under the end's key and the record it names
+        tell together."""
+        status, waits_for, error = self._status(state, at, end)
         return RunSummary(
             run,
-            state.name,
+            state.name or spec.get("runner") or "",
             spec.get("thread"),
             status,
             state.created_at,
             state.last_updated_at,
             waits_for,
             (spec.get("tenant") or None) if mark_of(run) else None,
+            spec.get("framework"),
+            error,
         )
 
     def named(self, run: str) -> str:
@@ -115,107 +135,172 @@ class Overview:
             raise RunNotFoundError(run_id=run)
         return found
 
-    def _state(self, run: str) -> WorkflowState | None:
+    def state(self, run: str) -> WorkflowState | None:
+        """The state of the workflow of ``run``."""
         try:
             with without_sdk_log():
-                return self._client.get_workflow_state(run)
+                return self.client.get_workflow_state(run)
         except grpc.RpcError as error:
-            raise sidecar_fault(self._address, error) from None
+            raise sidecar_fault(self.worker.address, error) from None
 
-    async def _status(self, run: str, state: WorkflowState) -> tuple[str, list[str]]:
-        at = await self.io.get(end_key(run))
+    async def runner_of(self, run: str) -> str:
+        """The name of the runner of ``run``, which may have no workflow (any more)."""
+        spec, state = await self.spec(run), self.state(self.named(run))
+        name: str | None = spec.get("runner") or (None if state is None else state.name)
+        if not name:
+            raise RunNotFoundError(run_id=run)
+        return name
+
+    async def spec(self, run: str) -> Json:
+        """What ``run`` was started with, with the values of its framework as stored. Raises
+        :class:`RunNotFoundError`."""
+        data = await self.io.get(spec_key(self.named(run)))
+        if data is None:
+            raise RunNotFoundError(run_id=run)
+        return unpack_spec(self.codec, data, run)
+
+    def _status(
+        self, state: WorkflowState, at: bytes | None, end: Record | None
+    ) -> tuple[RunStatus, list[str], str | None]:
         if at == CANCELLED:
-            return "cancelled", []
-        if at is not None and (end := await self._record(run, at.decode())) is not None:
-            return end.outcome["status"], []
+            return RunStatus.CANCELLED, [], None
+        if end is not None:
+            error: bytes | None = end.body.get("error")
+            told = None if error is None else describe_error(self.codec.decode(error, end.key))
+            text = None if told is None else f"{told['error_type']}: {told['message']}"
+            return RunStatus(end.outcome["status"]), [], text
         name = state.runtime_status.name
         if name in OVER:
-            return ("failed" if name in ("FAILED", "COMPLETED") else "cancelled"), []
+            details: Any = state.failure_details
+            text = None if details is None else f"{details.error_type}: {details.message}"
+            is_failed = name in ("FAILED", "COMPLETED")
+            return (RunStatus.FAILED if is_failed else RunStatus.CANCELLED), [], text
+        if name == "SUSPENDED":
+            return RunStatus.SUSPENDED, [], None
         told = said(state.serialized_custom_status) or {}
         if parked := told.get("parked"):
-            return "parked", [f"{each['step']}: {each.get('effect') or ''}" for each in parked]
+            waits_for = [f"{each['step']}: {each.get('effect') or ''}" for each in parked]
+            return RunStatus.PARKED, waits_for, None
         if "kind" in told:
-            return "held up", [f"{told['step']}: {told['kind']}"]
+            return RunStatus.HELD_UP, [f"{told['step']}: {told['kind']}"], None
         if asks := told.get("asks"):
-            return "waiting", list(asks)
-        return name.lower(), []
+            return RunStatus.WAITING, list(asks), None
+        return RunStatus(name.lower()), [], None
 
     async def _record(self, run: str, key: str) -> Record | None:
         data = await self.io.get(record_key(run, key))
-        return None if data is None else self._decode(key, data, record_key(run, key))
+        return None if data is None else self.decode(key, data, record_key(run, key))
 
-    def _decode(self, key: str, data: bytes, stored_under: str) -> Record:
+    def decode(self, key: str, data: bytes, stored_under: str) -> Record:
+        """The record ``key`` in ``data``."""
         return unpack_record(self.codec, key, data, stored_under)
 
-    async def cancel(self, run: str) -> None:
-        """Cancel ``run``. One that has ended is left as it is. Raises RunNotFoundError."""
-        found = await self.run(run)
-        run, runner = found.run_id, found.runner
-        turns = Turns(runner, self.codec, lambda: self._client, lambda _run, _mode: {})
-        await Telling(runner, lambda: self._client, turns).cancel(self.io, run)
+    # -- what happens in a run
 
-    # -- steps
+    async def follow(
+        self,
+        run: str,
+        caught_up: Callable[[], None] = lambda: None,
+        *,
+        live: bool = True,
+        on: bool = True,
+    ) -> AsyncIterator[Chunk | Record]:
+        """The log of ``run`` from its beginning: to its end, or if not ``on``, as far as it is.
+        Raises what it ended with that is not in the log, and
+        :class:`EffectUnknownError` when it is parked."""
+        run = self.named(run)
+        await self.spec(run)
+        io = PatientIO(self.io, self.worker.address)
+        turns = self.turns("", run)
+
+        async def waits(io: IO, run: str, what: Json) -> None:
+            await raise_parked(self.letters, io, run, what)
+
+        async def progress(run: str) -> Any:
+            return await turns.progress(io, run, waits)
+
+        codec = self.codec if live and on else None
+        reader = Reader(run, Bus(), io, self.decode, progress, caught_up, codec)
+        try:
+            async for events in reader.events(on):
+                for event in events:
+                    yield event
+            if reader.end is None and (reader.broken or await self._is_broken(run, progress)):
+                await raise_broken(io, self.client, run)
+        finally:
+            reader.close()
+
+    async def _is_broken(self, run: str, progress: Callable[[str], Any]) -> bool:
+        return (await progress(run)).name == "BROKEN"
+
+    async def records(self, run: str) -> dict[str, Record]:
+        """The records of ``run`` there are right now, by key."""
+        run = self.named(run)
+        reader = Reader(run, Bus(), self.io, self.decode, lambda _: None)
+        found = {record.key: record async for record in reader.recorded()}
+        broken = await self._record(run, BROKEN)
+        return found if broken is None else {**found, BROKEN: broken}
 
     async def steps(self, run: str) -> list[StepSummary]:
         """The steps of ``run``, as far as recorded or planned, in the order of the plans."""
-        run = self.named(run)
-        reader = Reader(run, Bus(), self.io, self._decode, lambda _: None)
+        return list(Timeline(await self.records(run), self.codec).steps())
+
+    async def follow_steps(self, run: str) -> AsyncIterator[StepSummary]:
+        """The attempts at steps of ``run``, each when it is over, until the run is or is
+        parked."""
         records: dict[str, Record] = {}
-        async for record in reader.recorded():
-            records[record.key] = record
-        return [step async for step in self._walk(run, "", records)]
+        told: set[tuple[str, str]] = set()
+        with suppress(RunCancelledError, RunFailedError, EffectUnknownError):
+            async for record in self.follow(run):
+                if not isinstance(record, Record):
+                    continue
+                records[record.key] = record
+                for step in Timeline(records, self.codec).steps():
+                    if step.is_over and (step.key, step.step_id) not in told:
+                        told.add((step.key, step.step_id))
+                        yield step
 
-    async def _walk(
-        self, run: str, lane: str, records: dict[str, Record]
-    ) -> AsyncIterator[StepSummary]:
-        number = 0
-        while (plan := _newest(records, f"{lane}{number}")) is not None:
-            if plan.outcome["k"] != "plan":
-                return
-            steps: list[Json] = plan.outcome["steps"]
-            for step in steps:
-                key = f"{lane}{number}:{step['id']}"
-                is_fused = len(steps) == 1 and bool(step.get("fuse"))
-                at = f"{lane}{number + 1}" if is_fused else key
-                if step.get("loop"):
-                    async for inner in self._walk(run, f"{key}/", records):
-                        yield inner
-                for failed in _attempts(records, at)[:-1]:
-                    yield self._summary(failed, step, [])
-                effects = [about async for _, about in begun_in(run, key, self.io)]
-                yield self._summary(_newest(records, at), step, effects, at)
-            number += 1
+    async def with_effects(self, run: str, steps: list[StepSummary]) -> list[StepSummary]:
+        """``steps`` with what names their effects."""
+        run = self.named(run)
+        last = {step.step_id: number for number, step in enumerate(steps)}
+        scopes = {
+            scope: number
+            for step_id, number in last.items()
+            for scope in {step_id, step_id.partition(":")[2] or step_id}
+        }
+        markers = {begun_key(run, scope, n): scope for scope in scopes for n in range(2)}
+        found = await self.io.get_many(list(markers)) if markers else {}
+        changed = list(steps)
+        for scope in {markers[key] for key in found}:
+            effects = [about async for _, about in begun_in(run, scope, self.io)]
+            changed[scopes[scope]] = replace(steps[scopes[scope]], effects=effects)
+        return changed
 
-    def _summary(
-        self, record: Record | None, step: Json, effects: list[Json], at: str = ""
-    ) -> StepSummary:
-        if record is None:
-            return StepSummary(at, step["name"], "planned", 0, None, None, effects)
-        began, ended = record.times or (None, None)
-        return StepSummary(
-            record.key, step["name"], _outcome_of(record), record.attempt, began, ended, effects
-        )
+    # -- changing runs
+
+    def turns(self, runner: str, run: str) -> Turns:
+        """The turns of ``runner``, for the tenant of ``run``. They schedule nothing from here."""
+        return Turns(runner, self.codec, lambda: self.client, _no_base, mark_of(run))
+
+    def telling(self, runner: str, run: str) -> Telling:
+        """Tells the workflows of ``runner``, for the tenant of ``run``."""
+        return Telling(runner, lambda: self.client, self.turns(runner, run))
+
+    async def cancel(self, run: str) -> None:
+        """Cancel ``run``. One that has ended is left as it is. Raises RunNotFoundError."""
+        run = self.named(run)
+        await self.telling(await self.runner_of(run), run).cancel(self.io, run)
+
+    async def purge(self, run: str) -> None:
+        """Delete all that is recorded for ``run``. Raises :class:`RunNotEndedError` while it is
+        active."""
+        run = self.named(run)
+        runner = await self.runner_of(run)
+        telling, turns = self.telling(runner, run), self.turns(runner, run)
+        purge = Purge(lambda: self.client, self.codec, self.store, telling, turns, lambda _: None)
+        await purge.run(self.io, run)
 
 
-def _attempts(records: dict[str, Record], key: str) -> list[Record]:
-    """The records of the attempts at ``key``, in order."""
-    found = [record for record in records.values() if record.key.partition("~")[0] == key]
-    return sorted(found, key=lambda record: int(record.key.partition("~")[2] or 1))
-
-
-def _newest(records: dict[str, Record], key: str) -> Record | None:
-    return found[-1] if (found := _attempts(records, key)) else None
-
-
-def _outcome_of(record: Record) -> str:
-    outcome = record.outcome
-    match outcome["k"]:
-        case "retry":
-            return "retried"
-        case "step":
-            raised = {"error": "failed", "interrupt": "interrupted", "": "completed"}
-            return raised[outcome.get("raised") or ""]
-        case "end":
-            return str(outcome["status"])
-        case _:
-            return "completed"
+def _no_base(run: str, mode: str) -> Json:
+    raise AssertionError(f"{run} is not scheduled from here")

@@ -90,14 +90,14 @@ class Reader:
 
         return listener
 
-    async def events(self) -> AsyncIterator[list[Event]]:
+    async def events(self, follow: bool = True) -> AsyncIterator[list[Event]]:
         """Chunks as they come, and each record after its chunks, as many at once as there are.
         Ends with the record of the end, or without one when the workflow broke (see
-        :attr:`broken`)."""
+        :attr:`broken`). Without ``follow``, those there are right now."""
         while self.end is None and (found := await self._fetch(list(self._expected))):
             yield await self._accept(found)
         self._caught_up()
-        while self.end is None and not self.broken:
+        while follow and self.end is None and not self.broken:
             message = await self._inbox.take(self._pause)
             events = await (self._poll() if message is None else self._told(message))
             if events:

@@ -4,7 +4,7 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -16,15 +16,10 @@ from dapr_runners.engine._bus import Bus, Cancelled
 from dapr_runners.engine._company import Company
 from dapr_runners.engine._dead_letters import Letters
 from dapr_runners.engine._delivery import Delivery
-from dapr_runners.engine._effect_keys import effect_keys
+from dapr_runners.engine._following import raise_broken, raise_parked
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, run_in_thread
-from dapr_runners.engine._journal import UNNOTICED_ALONE, Journal, Limits
+from dapr_runners.engine._journal import Journal, Limits
 from dapr_runners.engine._keys import (
-    BROKEN,
-    CANCELLED,
-    artifact_prefix,
-    attempts_key,
-    decisions_key,
     digest,
     end_key,
     is_run_id,
@@ -32,52 +27,45 @@ from dapr_runners.engine._keys import (
     longest_run_id,
     own_run_id,
     record_key,
-    sent_key,
     spec_key,
 )
 from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._patience import ASKING, PatientIO
 from dapr_runners.engine._pubsub import PubSub
+from dapr_runners.engine._purging import Purge, end_of
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._recent import Recent
-from dapr_runners.engine._telling import OVER, Telling
+from dapr_runners.engine._telling import Telling
 from dapr_runners.engine._tenants import check_runner_name, tenant_mark, within
 from dapr_runners.engine._turns import (
     Claim,
     MultitaskStrategy,
+    Progress,
     Turns,
     pack_spec,
     said,
     unpack_spec,
 )
-from dapr_runners.engine._untold import PURGE, Lookout
+from dapr_runners.engine._untold import Lookout
 from dapr_runners.engine._watched import tell_answered, tell_cancelled
 from dapr_runners.engine._watching import watching
 from dapr_runners.engine._work import ANY_NAME, Adapter, Json, Record
 from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
-    EffectUnknownError,
     InvalidRunIdError,
     InvalidThreadIdError,
-    RunCancelledError,
-    RunFailedError,
     RunnerNotStartedError,
-    RunNotEndedError,
     RunNotFoundError,
     TenantMismatchError,
     UnknownStepError,
 )
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import (
-    Artifacts,
     Codec,
-    CorruptRecordError,
     StateStore,
 )
 
 logger = logging.getLogger("dapr_runners")
-_PURGE_PATIENCE = 2.0
-"""Seconds: the longest pause while the workflow of a run that has ended is about to end too."""
 _VIEWS = 256
 """Tenants for which a process keeps what :meth:`Runner.for_tenant` gives."""
 T = TypeVar("T")
@@ -323,7 +311,8 @@ class Runner:
         if thread is not None and not is_text(thread):
             raise InvalidThreadIdError(thread=thread)
         fingerprint = digest(self.name, fingerprint)
-        spec = {**spec, "thread": thread}
+        about = {"thread": thread, "runner": self.name, "framework": self.framework}
+        spec = {**spec, **about}
         if self._tenant is not None:
             spec["tenant"] = self._tenant
         packed = pack_spec(self._codec, fingerprint, spec)
@@ -361,10 +350,12 @@ class Runner:
         run: str,
         caught_up: Callable[[], None] = lambda: None,
         live: bool = False,
+        on: bool = True,
     ) -> AsyncIterator[Chunk | Record]:
         """The events of ``run``; raises when it ended without a result. ``caught_up`` is called
         after the events that were recorded before; ``live`` says that the run has chunks worth
-        looking for before their step is recorded. Waits for a sidecar that goes away."""
+        looking for before their step is recorded. Waits for a sidecar that goes away. If not
+        ``on``, those there are right now."""
         io = PatientIO(io, self._worker.address)
         reader = Reader(
             run,
@@ -378,27 +369,25 @@ class Runner:
             works_here=self._life.started,
         )
         try:
-            async for events in reader.events():
+            async for events in reader.events(on):
                 if reader.end is not None:
                     self._worker.seen_to_end(run)
                 for event in events:
                     yield event
-            if reader.end is None:
-                await self._raise_broken(io, run)
+            if reader.end is None and (on or await self._is_broken(io, run)):
+                await raise_broken(io, self._worker.client, run)
         finally:
             reader.close()
             if reader.end is not None or reader.broken:
                 self._adapter.forget(run)  # who works elsewhere does not do so here
 
+    async def _is_broken(self, io: IO, run: str) -> bool:
+        return await self._turns.progress(io, run, self._refuse_to_wait) is Progress.BROKEN
+
     async def _refuse_to_wait(self, io: IO, run: str, waits_for: Json) -> None:
         """A run may wait for a worker that has its step; who calls from a program that lacks it is
         told. So is who calls a run that waits for a decision."""
-        for parked in waits_for.get("parked", ()):
-            letter = await self._letters.get(io, run, parked["at"])
-            if letter is not None and "decision" not in letter:
-                about = {name: value for name, value in parked.items() if name != "at"}
-                known = {name: letter[name] for name in ("advice",) if name in letter}
-                raise EffectUnknownError(run_id=run, **about, reason=letter["error"], **known)
+        await raise_parked(self._letters, io, run, waits_for)
         if "kind" not in waits_for:
             return
         kind, step = waits_for["kind"], waits_for["step"]
@@ -413,29 +402,9 @@ class Runner:
         """The caller of ``claim`` has its result."""
         await self._turns.delivered(PatientIO(io, self._worker.address), claim)
 
-    async def _raise_broken(self, io: IO, run: str) -> None:
-        state = await io.call(lambda: self._worker.client.get_workflow_state(run))
-        if await io.get(end_key(run)) == CANCELLED:
-            raise RunCancelledError(run_id=run)
-        if state is None:
-            raise RunNotFoundError(run_id=run)
-        if state.runtime_status.name in ("TERMINATED", "CANCELED"):
-            raise RunCancelledError(run_id=run)
-        details: Any = state.failure_details
-        raise RunFailedError(
-            run_id=run,
-            error_type=details.error_type if details else state.runtime_status.name,
-            detail=details.message if details else "the workflow says no more",
-        )
-
     async def _end_of(self, io: IO, run: str) -> Record | None:
         """The record of the end of ``run``, if it has ended."""
-        at = await io.get(end_key(run))
-        if at is None:
-            return None
-        key = at.decode()
-        data = await io.get(record_key(run, key))
-        return None if data is None else self._journal.decode(key, data, record_key(run, key))
+        return await end_of(io, run, self._journal.decode)
 
     async def _spec_of(self, io: IO, run: str) -> Json:
         data = await io.get(spec_key(run))
@@ -529,93 +498,15 @@ class Runner:
             self._adapter.forget(run)
 
     async def _purge(self, io: IO, run: str) -> None:
-        spec = await io.get(spec_key(run))
-        if not await self._purge_workflow(io, run) and spec is None:
-            raise RunNotFoundError(run_id=run)
-        self._adapter.forget(run)
-        if not await self._ended_well(io, run):
-            # Steps that nobody waits for any more may be about to record what they did.
-            await io.sleep(UNNOTICED_ALONE)
-        await self._letters.remove_all(io, run)
-        thread = None if spec is None else self._thread_in(spec, run)
-        if thread is not None:
-            await self._turns.purged(io, thread, run)
-        keys = [key async for key in self._keys_of(io, run)]
-        await io.delete_many([*keys, *await io.parts_of(keys)])
-
-    async def _ended_well(self, io: IO, run: str) -> bool:
-        try:
-            end = await self._end_of(io, run)
-        except CorruptRecordError:
-            return False
-        return end is not None and end.outcome["status"] != "failed"
-
-    def _thread_in(self, spec: bytes, run: str) -> str | None:
-        """The thread of a run that is to be purged: a damaged one, too."""
-        try:
-            return unpack_spec(self._codec, spec, run).get("thread")
-        except CorruptRecordError as error:
-            logger.warning("purging %s all the same: %s", run, error)
-            return None
-
-    async def _purge_workflow(self, io: IO, run: str) -> bool:
-        """Purge the workflow of ``run``; whether there was one."""
-        client = self._worker.client
-        pause = 0.005
-        while True:
-            state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
-            if state is None:
-                return False
-            if state.runtime_status.name in OVER:
-                if not await self._telling.soon(io, run, lambda: client.purge_workflow(run)):
-                    await self._telling.untold.add(io, run, PURGE)
-                return True
-            is_active = await io.get(end_key(run)) is None
-            if not is_active and pause > _PURGE_PATIENCE:
-                # Raises when it cannot end because there is no worker.
-                await io.call(lambda: client.terminate_workflow(run))
-            if is_active or pause > _PURGE_PATIENCE:
-                raise RunNotEndedError(run_id=run)
-            # Its end is recorded, or it is cancelled: the workflow is about to end.
-            await io.sleep(pause)
-            pause *= 1.5
-
-    async def _keys_of(self, io: IO, run: str) -> AsyncIterator[str]:
-        """State keys of ``run``: the records say what can follow them."""
-        names: set[str] = set()
-        steps: set[str] = set()
-        reader = Reader(run, self._bus, io, self._journal.decode, lambda _: None)
-        async for record in reader.recorded():
-            for call in record.body.get("calls", ()):
-                yield record_key(run, call)
-            steps.update(self._steps_of(record))
-            names.update(self._artifacts_of(record))
-            if record.messages:
-                yield sent_key(run, record.key)
-        artifacts = Artifacts(self.store, artifact_prefix(run))
-        for key in await io.call(lambda: artifacts.keys_of(names)):
-            yield key
-        async for key in effect_keys(io, run, steps):
-            yield key
-        for key in reader.keys:
-            yield record_key(run, key)
-            yield attempts_key(run, key)
-            async for live in reader.live_batches(key):
-                yield record_key(run, live)
-        yield record_key(run, BROKEN)
-        yield end_key(run)
-        yield decisions_key(run)
-        yield spec_key(run)
-
-    def _steps_of(self, record: Record) -> Iterable[str]:
-        """Keys of the steps that a plan tells of: their effects are recorded under them."""
-        outcome = record.outcome
-        if outcome["k"] != "plan":
-            return []
-        return [f"{outcome['lane']}{outcome['n']}:{step['id']}" for step in outcome["steps"]]
-
-    def _artifacts_of(self, record: Record) -> Iterable[str]:
-        return record.body.get("artifacts", ())
+        purge = Purge(
+            lambda: self._worker.client,
+            self._codec,
+            self.store,
+            self._telling,
+            self._turns,
+            self._adapter.forget,
+        )
+        await purge.run(io, run)
 
     # -- both worlds
 

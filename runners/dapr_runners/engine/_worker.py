@@ -322,7 +322,7 @@ def _fresh(activity: Callable[..., Coroutine[Any, Any, Json]]) -> Any:
 
 def _host_port(address: str) -> tuple[str, str]:
     host, _, port = address.rpartition(":")
-    return host, port
+    return (host, port) if port.isdigit() else (address, "443")
 
 
 @functools.cache

@@ -1,8 +1,9 @@
 """What can go wrong with a run."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from dapr_runners.errors import DaprRunnersError
+from dapr_runners.errors import DaprRunnersError, ErrorCategory
 
 
 @dataclass(eq=False)
@@ -35,6 +36,8 @@ class RunActiveError(DaprRunnersError):
     input, so this one was refused and nothing was started. Wait for the run, cancel it, or pass
     multitask_strategy="enqueue" or "interrupt"."""
 
+    category: ClassVar[ErrorCategory] = "refused"
+
     runner: str
     thread: str
     run_id: str
@@ -46,6 +49,8 @@ class RunIdInUseError(DaprRunnersError):
     id names one run for ever. Nothing was started. Use a new run id, or the same input to attach
     to that run."""
 
+    category: ClassVar[ErrorCategory] = "refused"
+
     run_id: str
 
 
@@ -53,6 +58,8 @@ class RunIdInUseError(DaprRunnersError):
 class InvalidThreadIdError(DaprRunnersError, ValueError):
     """The thread or session id {thread!r} is no valid Unicode text, so nothing can be stored under
     it, and nothing was started. Use another."""
+
+    category: ClassVar[ErrorCategory] = "usage"
 
     thread: str
 
@@ -62,6 +69,8 @@ class InvalidRunIdError(DaprRunnersError, ValueError):
     """The run id {run_id!r} cannot name a Dapr workflow, so nothing was started. Use 1 to {longest}
     letters, digits, '-' and '_'."""
 
+    category: ClassVar[ErrorCategory] = "usage"
+
     run_id: str
     longest: int = 64
 
@@ -70,6 +79,8 @@ class InvalidRunIdError(DaprRunnersError, ValueError):
 class InvalidTenantError(DaprRunnersError, ValueError):
     """{tenant!r} cannot name a tenant, as {reason}, so nothing was looked up or started. Use a text
     of 1 to 256 characters without control characters: the id that your accounts have."""
+
+    category: ClassVar[ErrorCategory] = "usage"
 
     tenant: str
     reason: str
@@ -99,13 +110,39 @@ class RunNotFoundError(DaprRunnersError):
     """There is no run {run_id!r}: it never existed or was purged. Check the id with
     `dapr-runners list`."""
 
+    category: ClassVar[ErrorCategory] = "not found"
+
     run_id: str
+
+
+@dataclass(eq=False)
+class EventNotFoundError(DaprRunnersError):
+    """The run {run_id!r} has no event {event_id!r}, or not any more: chunks of a step that ran
+    again may be others. Leave the id out to read the events from the beginning."""
+
+    category: ClassVar[ErrorCategory] = "not found"
+
+    run_id: str
+    event_id: str
+
+
+@dataclass(eq=False)
+class AmbiguousThreadError(DaprRunnersError):
+    """Several runners have runs of the thread or session {thread!r}: {runners}. Name one of them
+    with --runner."""
+
+    category: ClassVar[ErrorCategory] = "usage"
+
+    thread: str
+    runners: str
 
 
 @dataclass(eq=False)
 class RunNotEndedError(DaprRunnersError):
     """The run {run_id!r} is still active, so nothing of it was deleted. Wait for its end, or cancel
     it first."""
+
+    category: ClassVar[ErrorCategory] = "refused"
 
     run_id: str
 
@@ -114,6 +151,8 @@ class RunNotEndedError(DaprRunnersError):
 class RunSupersededError(DaprRunnersError):
     """The run {run_id!r} cannot go on: the thread {thread!r} has had another turn since, which went
     on from the state before it. Drop the letter, and make a new call on the thread."""
+
+    category: ClassVar[ErrorCategory] = "refused"
 
     run_id: str
     thread: str
@@ -124,6 +163,8 @@ class WorkerMissingError(DaprRunnersError):
     """No process works for the app of the sidecar at {address}, and without one the sidecar changes
     no workflow: this one is left as it is. Start a worker (a program that calls start() on the
     runner), then do this again."""
+
+    category: ClassVar[ErrorCategory] = "no worker"
 
     address: str
 
@@ -213,6 +254,8 @@ class ActorStoreMissingError(DaprRunnersError):
     `actorStateStore: "true"` to one state store component in its resources path (components/ of
     dapr-runners has ready files) and restart it."""
 
+    category: ClassVar[ErrorCategory] = "no sidecar"
+
     address: str
 
 
@@ -230,6 +273,8 @@ class ActorStoreDownError(DaprRunnersError):
 class WorkflowEngineUnavailableError(DaprRunnersError):
     """The sidecar at {address} cannot run workflows ({detail}). Check that placement and scheduler
     are running and that the sidecar reaches them."""
+
+    category: ClassVar[ErrorCategory] = "no sidecar"
 
     address: str
     detail: str

@@ -32,7 +32,7 @@ from dapr_runners.engine import (
     until_parked,
 )
 from dapr_runners.langgraph._views import split
-from dapr_runners.state import Codec, describe_traceback
+from dapr_runners.state import Codec, describe_error
 
 
 async def run_events(
@@ -165,11 +165,7 @@ def _end(record: Record, state: _Outcome, codec: Codec) -> dict[str, Any]:
         return {
             "type": "workflow_failed",
             "status": "failed",
-            "error": {
-                "message": str(error),
-                "error_type": type(error).__name__,
-                "stack_trace": describe_traceback(error),
-            },
+            "error": describe_error(error),
             "exception": error,
         }
     status = record.outcome["status"]

@@ -31,6 +31,7 @@ from dapr_runners.langgraph._adapter import GraphAdapter
 from dapr_runners.langgraph._answers import leave_answers
 from dapr_runners.langgraph._events import is_asked, run_events
 from dapr_runners.langgraph._facade import durable_copy
+from dapr_runners.langgraph._insight import logged_events
 from dapr_runners.langgraph._retry import StepRetry
 from dapr_runners.langgraph._savers import Savers
 from dapr_runners.langgraph._specs import Call, Extras, split_config
@@ -243,7 +244,7 @@ class DaprWorkflowGraphRunner(Runner):
             io,
             thread=_thread_of(call.config),
             fingerprint=call.fingerprint(self._codec, packed),
-            spec=packed,
+            spec={**packed, "stream_mode": self.graph.stream_mode},
             mode=mode,
             wanted=run_id,
             strategy=strategy,
@@ -420,6 +421,28 @@ class DaprWorkflowGraphRunner(Runner):
         finally:
             for last in extras.ending.take():
                 await last()
+
+    async def events(
+        self,
+        run_id: str | None = None,
+        *,
+        thread_id: str | None = None,
+        after: str | None = None,
+        follow: bool = True,
+    ) -> AsyncIterator[dict[str, Any]]:
+        """The events of a run that was started before, as :meth:`run_async` yields them: to its end
+        or, without ``follow``, as far as it is; those that follow the one with the id ``after``, if
+        given. Its result stays to be delivered."""
+        io = self._looping()
+        run = await asyncio.to_thread(self._resolve, run_id, thread_id)
+        spec = await self._spec_of(io, run)
+
+        def log(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
+            return self._follow(io, run, caught_up, live=follow, on=follow)
+
+        claim = Claim(run, spec.get("thread"), started=False)
+        async for event in logged_events(log, self._codec, self.name, claim, spec, after):
+            yield event
 
 
 def _never(_error: BaseException, _attempt: int, _age: float) -> float | None:

@@ -6,6 +6,7 @@ from dapr_runners.state._channel import open_channel, sidecar_address
 from dapr_runners.state._codec import Codec, Extension
 from dapr_runners.state._encryption import EncryptionKeys
 from dapr_runners.state._exceptions import describe_traceback
+from dapr_runners.state._foreign import Foreign, ReadingCodec, as_json, as_size, describe_error
 from dapr_runners.state._hashes import artifact_key
 from dapr_runners.state._pandas import pandas_extensions
 from dapr_runners.state._store import StateStore, StoredValue
@@ -35,7 +36,9 @@ __all__ = [
     "EncryptionKeysError",
     "EncryptionUnavailableError",
     "Extension",
+    "Foreign",
     "PlaintextRefusedError",
+    "ReadingCodec",
     "RemoteError",
     "SidecarUnreachableError",
     "StateStore",
@@ -45,6 +48,9 @@ __all__ = [
     "UnstorableValueError",
     "WrongEncryptionKeyError",
     "artifact_key",
+    "as_json",
+    "as_size",
+    "describe_error",
     "describe_traceback",
     "is_lasting",
     "open_channel",

@@ -1,8 +1,9 @@
 """What can go wrong with state: the sidecar, the store, a value, a record."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from dapr_runners.errors import DaprRunnersError
+from dapr_runners.errors import DaprRunnersError, ErrorCategory
 
 _LASTING = (
     "INVALID_ARGUMENT",
@@ -20,6 +21,8 @@ class SidecarUnreachableError(DaprRunnersError):
     `dapr-runners run -- python app.py` or `dapr run --app-id NAME -- python app.py`, or point
     DAPR_GRPC_PORT at the sidecar's gRPC port."""
 
+    category: ClassVar[ErrorCategory] = "no sidecar"
+
     address: str
     detail: str
 
@@ -28,6 +31,8 @@ class SidecarUnreachableError(DaprRunnersError):
 class UnauthorizedError(DaprRunnersError):
     """The Dapr sidecar at {address} refused the API token, so nothing can run. Set DAPR_API_TOKEN
     in this process to the token the sidecar was started with."""
+
+    category: ClassVar[ErrorCategory] = "no sidecar"
 
     address: str
 

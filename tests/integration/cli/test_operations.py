@@ -170,16 +170,16 @@ def test_a_run_is_cancelled(sidecar: Sidecar) -> None:
         assert [each["status"] for each in _listed()] == ["cancelled"]
 
 
-@pytest.mark.parametrize("command", [["show"], ["cancel"]])
-def test_a_run_that_is_not_there(sidecar: Sidecar, command: list[str]) -> None:
-    result = CliRunner().invoke(app, [*command, "no-such-run"])
-    assert result.exit_code == 1
+@pytest.mark.parametrize("command", ["show", "cancel", "events"])
+def test_a_run_that_is_not_there(sidecar: Sidecar, command: str) -> None:
+    result = CliRunner().invoke(app, [command, "no-such-run"])
+    assert result.exit_code == 3
     assert "no-such-run" in result.output
 
 
 def test_no_sidecar(sidecar: Sidecar, caplog: pytest.LogCaptureFixture) -> None:
     sidecar.stop()
     result = CliRunner().invoke(app, ["list"])
-    assert result.exit_code == 1
+    assert result.exit_code == 4
     assert caplog.record_tuples == []
     assert f"No Dapr sidecar answers at {sidecar.address}" in result.output

@@ -1,0 +1,149 @@
+"""Deletes all that is recorded for a run that has ended."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+
+from dapr.ext.workflow import DaprWorkflowClient
+
+from dapr_runners.engine._bus import Bus
+from dapr_runners.engine._dead_letters import Letters
+from dapr_runners.engine._effect_keys import effect_keys
+from dapr_runners.engine._io import IO
+from dapr_runners.engine._journal import UNNOTICED_ALONE
+from dapr_runners.engine._keys import (
+    BROKEN,
+    artifact_prefix,
+    attempts_key,
+    decisions_key,
+    end_key,
+    record_key,
+    sent_key,
+    spec_key,
+)
+from dapr_runners.engine._reader import Reader
+from dapr_runners.engine._telling import OVER, Telling
+from dapr_runners.engine._turns import Turns, unpack_spec
+from dapr_runners.engine._untold import PURGE
+from dapr_runners.engine._work import Record, unpack_record
+from dapr_runners.engine.errors import RunNotEndedError, RunNotFoundError
+from dapr_runners.state import Artifacts, Codec, CorruptRecordError, StateStore
+
+logger = logging.getLogger("dapr_runners")
+_PATIENCE = 2.0
+"""Seconds: the longest pause while the workflow of a run that has ended is about to end too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """Purges runs of one runner. ``forget`` drops what this process holds for one."""
+
+    client: Callable[[], DaprWorkflowClient]
+    codec: Codec
+    store: StateStore
+    telling: Telling
+    turns: Turns
+    forget: Callable[[str], None]
+
+    async def run(self, io: IO, run: str) -> None:
+        """Purge ``run``. Raises :class:`RunNotEndedError` while it is active."""
+        spec = await io.get(spec_key(run))
+        if not await self._workflow(io, run) and spec is None:
+            raise RunNotFoundError(run_id=run)
+        self.forget(run)
+        if not await self._ended_well(io, run):
+            # Steps that nobody waits for any more may be about to record what they did.
+            await io.sleep(UNNOTICED_ALONE)
+        await Letters().remove_all(io, run)
+        thread = None if spec is None else self._thread_in(spec, run)
+        if thread is not None:
+            await self.turns.purged(io, thread, run)
+        keys = [key async for key in self._keys_of(io, run)]
+        await io.delete_many([*keys, *await io.parts_of(keys)])
+
+    async def _ended_well(self, io: IO, run: str) -> bool:
+        try:
+            end = await end_of(io, run, self._decode)
+        except CorruptRecordError:
+            return False
+        return end is not None and end.outcome["status"] != "failed"
+
+    def _thread_in(self, spec: bytes, run: str) -> str | None:
+        """The thread of a run that is to be purged: a damaged one, too."""
+        try:
+            return unpack_spec(self.codec, spec, run).get("thread")
+        except CorruptRecordError as error:
+            logger.warning("purging %s all the same: %s", run, error)
+            return None
+
+    async def _workflow(self, io: IO, run: str) -> bool:
+        """Purge the workflow of ``run``; whether there was one."""
+        client = self.client()
+        pause = 0.005
+        while True:
+            state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
+            if state is None:
+                return False
+            if state.runtime_status.name in OVER:
+                if not await self.telling.soon(io, run, lambda: client.purge_workflow(run)):
+                    await self.telling.untold.add(io, run, PURGE)
+                return True
+            is_active = await io.get(end_key(run)) is None
+            if not is_active and pause > _PATIENCE:
+                # Raises when it cannot end because there is no worker.
+                await io.call(lambda: client.terminate_workflow(run))
+            if is_active or pause > _PATIENCE:
+                raise RunNotEndedError(run_id=run)
+            # Its end is recorded, or it is cancelled: the workflow is about to end.
+            await io.sleep(pause)
+            pause *= 1.5
+
+    async def _keys_of(self, io: IO, run: str) -> AsyncIterator[str]:
+        """State keys of ``run``: the records say what can follow them."""
+        names: set[str] = set()
+        steps: set[str] = set()
+        reader = Reader(run, Bus(), io, self._decode, lambda _: None)
+        async for record in reader.recorded():
+            for call in record.body.get("calls", ()):
+                yield record_key(run, call)
+            steps.update(steps_told(record))
+            names.update(record.body.get("artifacts", ()))
+            if record.messages:
+                yield sent_key(run, record.key)
+        artifacts = Artifacts(self.store, artifact_prefix(run))
+        for key in await io.call(lambda: artifacts.keys_of(names)):
+            yield key
+        async for key in effect_keys(io, run, steps):
+            yield key
+        for key in reader.keys:
+            yield record_key(run, key)
+            yield attempts_key(run, key)
+            async for live in reader.live_batches(key):
+                yield record_key(run, live)
+        yield record_key(run, BROKEN)
+        yield end_key(run)
+        yield decisions_key(run)
+        yield spec_key(run)
+
+    def _decode(self, key: str, data: bytes, stored_under: str) -> Record:
+        return unpack_record(self.codec, key, data, stored_under)
+
+
+def steps_told(record: Record) -> Iterable[str]:
+    """Keys of the steps that a plan or an end tells of: their effects are recorded under them."""
+    outcome, body = record.outcome, record.body
+    for step in outcome["steps"] if outcome["k"] == "plan" else ():
+        yield f"{outcome['lane']}{outcome['n']}:{step['id']}"
+    if outcome["k"] in ("plan", "end"):
+        for told in (*body.get("told", ()), *body.get("known", ())):
+            yield told["key"]
+
+
+async def end_of(io: IO, run: str, decode: Callable[[str, bytes, str], Record]) -> Record | None:
+    """The record of the end of ``run``, if it has ended with one."""
+    at = await io.get(end_key(run))
+    if at is None:
+        return None
+    key = at.decode()
+    data = await io.get(record_key(run, key))
+    return None if data is None else decode(key, data, record_key(run, key))

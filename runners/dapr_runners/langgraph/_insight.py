@@ -1,0 +1,49 @@
+"""Runs of graphs, for who has not the graph: their events, their interrupts, and the answers."""
+
+from collections.abc import AsyncIterator, Callable
+
+from dapr_runners.engine import (
+    Chunk,
+    Claim,
+    Json,
+    Overview,
+    Record,
+    those_after,
+    told_to_the_end,
+)
+from dapr_runners.langgraph._events import run_events
+from dapr_runners.langgraph._views import modes_of
+from dapr_runners.state import Codec
+
+
+class GraphInsight:
+    """What an overview of runs cannot know of graphs."""
+
+    async def events(
+        self, runs: Overview, run: str, *, after: str | None = None, follow: bool = True
+    ) -> AsyncIterator[Json]:
+        summary = await runs.run(run)
+        spec = await runs.spec(run)
+
+        def log(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
+            return runs.follow(run, caught_up, on=follow)
+
+        claim = Claim(run, summary.thread, started=False)
+        async for event in logged_events(log, runs.codec, summary.runner, claim, spec, after):
+            yield event
+
+
+def logged_events(
+    log: Callable[[Callable[[], None]], AsyncIterator[Chunk | Record]],
+    codec: Codec,
+    runner: str,
+    claim: Claim,
+    spec: Json,
+    after: str | None,
+) -> AsyncIterator[Json]:
+    """The events of a run that was started with ``spec``; ``log`` reads its log."""
+    arguments: Json = codec.decode(spec["arguments"], f"the arguments of {claim.run}")
+    arguments = {"stream_mode": spec.get("stream_mode", "values"), **arguments}
+    modes = modes_of(arguments, "values")
+    events = run_events(log, codec, runner, claim, arguments, modes)
+    return those_after(told_to_the_end(events, claim.run), after, claim.run)

@@ -1,0 +1,127 @@
+"""The commands in processes, and workers to look at."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cli_graphs
+import pytest
+from dapr.ext.workflow import DaprWorkflowClient
+from typer.testing import CliRunner
+
+from dapr_runners.cli._app import app
+from dapr_runners.langgraph import DaprWorkflowGraphRunner
+from engines import Sidecar
+from worker_processes import WorkerProcess
+
+LISTS = pytest.mark.skipif(
+    not hasattr(DaprWorkflowClient, "iter_workflow_instance_ids"),
+    reason="this SDK's client cannot list",
+)
+_PATIENCE = 60.0
+_PROGRAM = Path(sys.executable).with_name("dapr-runners")
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    """What a command prints; it has to exit with ``code``, and without a traceback."""
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result.output
+
+
+def run_json(*arguments: str) -> Any:
+    """What a command prints as JSON."""
+    return json.loads(run(*arguments, "--json"))
+
+
+def run_lines(*arguments: str) -> list[dict[str, Any]]:
+    """The lines of JSON that a command prints."""
+    return [json.loads(line) for line in run(*arguments, "--json").splitlines()]
+
+
+@contextmanager
+def command(*arguments: str, **variables: str) -> "Iterator[subprocess.Popen[str]]":
+    """A command in a process of its own."""
+    process = subprocess.Popen(
+        [str(_PROGRAM), *arguments],
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@dataclass
+class Bench:
+    """A sidecar, whose graphs are worked on by processes, and called from here."""
+
+    sidecar: Sidecar
+    folder: Path
+    pool: ThreadPoolExecutor
+    _callers: dict[str, DaprWorkflowGraphRunner] = field(default_factory=dict)
+
+    def worker(self) -> WorkerProcess:
+        """A process that works on all graphs."""
+        variables = {**self.sidecar.env(), cli_graphs.FOLDER: str(self.folder)}
+        target = "cli_graphs:make_all"
+        return WorkerProcess(Path(__file__).parent, target, variables=variables)
+
+    def caller(self, name: str) -> DaprWorkflowGraphRunner:
+        """A runner that only calls."""
+        if name not in self._callers:
+            self._callers[name] = cli_graphs.make(name, self.sidecar.grpc_port)
+            self._callers[name].connect()
+        return self._callers[name]
+
+    def close(self) -> None:
+        for runner in self._callers.values():
+            runner.shutdown()
+            runner.store.close()
+
+    def at_the_gate(self, thread: str = "t", **arguments: Any) -> "Future[list[Any]]":
+        """A run of the graph "held" whose node at the gate has begun; what is streamed of it."""
+        config = {"configurable": {"thread_id": thread}}
+        stream = self.caller("held").stream
+        calling = self.pool.submit(lambda: list(stream({}, config, **arguments)))
+        give_up_at = time.monotonic() + _PATIENCE
+        while "gate" not in self.worked():
+            assert time.monotonic() < give_up_at, "nobody came to the gate"
+            time.sleep(0.005)
+        return calling
+
+    def worked(self) -> list[str]:
+        """The nodes that have begun."""
+        file = self.folder / "worked"
+        return file.read_text().split() if file.exists() else []
+
+    def open_gate(self) -> None:
+        """Let the node at the gate go on."""
+        with (self.folder / "gate").open("w") as pipe:
+            pipe.write("open")
+
+    def break_last(self, broken: bool = True) -> None:
+        """Have the node ``last`` fail, or work again."""
+        if broken:
+            (self.folder / "broken").touch()
+        else:
+            (self.folder / "broken").unlink()
+
+
+def newest(name: str) -> str:
+    """The id of the newest run of a runner."""
+    return run_json("list", "--runner", name)[0]["run_id"]

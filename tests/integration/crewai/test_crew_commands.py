@@ -1,0 +1,69 @@
+"""Commands about runs of crews, which know nothing of the crew."""
+
+import json
+from typing import Any
+
+import pytest
+from crew_helpers import Background, make_agent, make_crew, questions
+from scripted import Tool
+from typer.testing import CliRunner
+
+from dapr_runners.cli._app import app
+from dapr_runners.crewai import DaprWorkflowCrewRunner
+from dapr_runners.effects import effect
+
+
+@pytest.fixture
+def command(port: int) -> Any:
+    """What a command prints, which has to exit with ``code``."""
+
+    def run(*arguments: str, code: int = 0) -> str:
+        result = CliRunner().invoke(app, [*arguments, "--dapr-grpc-port", str(port)])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return run
+
+
+def newest(command: Any, runner: Any) -> str:
+    listed = json.loads(command("list", "--runner", runner.name, "--json"))
+    return listed[0]["run_id"]
+
+
+async def test_the_events_are_those_of_the_runner(make: Any, command: Any) -> None:
+    runner = make(DaprWorkflowCrewRunner, lambda inputs: make_crew())
+    seen = [event async for event in runner.run_async(session_id="s")]
+    again = [event async for event in runner.events(session_id="s")]
+    assert again == [{**event, "replayed": True} for event in seen]
+    printed = command("events", newest(command, runner), "--json").splitlines()
+    told = [json.loads(line) for line in printed]
+    assert [(e["type"], e["id"]) for e in told] == [(e["type"], e["id"]) for e in seen]
+    assert told[-1]["final_response"] == "done"
+    assert told[-1]["output"]["type"] == "crewai.crews.crew_output.CrewOutput"
+
+
+def test_the_steps_of_a_crew(make: Any, command: Any) -> None:
+    @effect
+    def look_up(query: str) -> str:
+        return f"found {query}"
+
+    def build(inputs: Any) -> Any:
+        return make_crew(make_agent(tools=[Tool(look_up)]), human_input=True)
+
+    runner = make(DaprWorkflowCrewRunner, build)
+    running = Background(runner)
+    (question,) = questions(runner)
+    shown = json.loads(command("show", newest(command, runner), "--json"))
+    steps = [(step["name"], step["status"]) for step in shown["steps"]]
+    assert steps == [
+        ("llm", "completed"),
+        ("search", "completed"),
+        ("llm", "completed"),
+        ("human", "waiting"),
+    ]
+    (looked,) = shown["steps"][1]["effects"]
+    assert looked["status"] == "succeeded"
+    assert shown["status"] == "waiting"
+    assert shown["waits_for"] == [question.key]
+    runner.answer("s", question.key, "")
+    assert running.result().raw == "done"
