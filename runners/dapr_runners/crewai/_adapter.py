@@ -185,6 +185,7 @@ class CrewAdapter:
             lambda: self._wake(work.run),
             partial(effects.step, work.run, tenant=spec.get("tenant") or ""),
             EffectsAsSteps(),
+            work.watch,
         )
         driver.plan = work.n
         with self._lock:
@@ -241,14 +242,14 @@ class CrewAdapter:
             if call is None and not driver.finished:
                 return None if driver.unwound else self._failed(work, self._not_asked(work))
             if call is not None and not self._perform_call(
-                driver, call, self._injected(driver, work.injected) or resolved, known, chunks
+                work, driver, call, self._injected(driver, work.injected) or resolved, known, chunks
             ):
                 return Produced({"k": "none"})
         state = driver.settle_down()
         call = driver.lone("llm") if not known and state == "parked" else None
         # Nobody would give it up here: with a limit, it is a step that can be given up.
         if call is not None and call.limit is None and "limit" not in work.item:
-            if not self._perform_call(driver, call, None, known, chunks):
+            if not self._perform_call(work, driver, call, None, known, chunks):
                 return Produced({"k": "none"})
             state = driver.settle_down()
         if driver.unwound:
@@ -268,6 +269,7 @@ class CrewAdapter:
 
     def _perform_call(
         self,
+        work: Work,
         driver: Driver,
         call: Pending,
         given: Outcome | None,
@@ -276,7 +278,7 @@ class CrewAdapter:
     ) -> bool:
         """Perform an LLM call, unless its outcome is ``given``, and deliver its answer; False when
         somebody gave it up meanwhile."""
-        outcome = given or driver.run_pending(call, chunks)
+        outcome = given or driver.run_pending(call, chunks, watch=work.watch)
         if call.outcome is not None:
             return False
         told = call.known()
@@ -379,7 +381,8 @@ class CrewAdapter:
             return work.again(work.item["task"], cast(float, pending.asked["seconds"]))
         else:
             order = (work.item.get(AGAIN, 0), work.attempt)
-            outcome = driver.run_pending(pending, chunks, work.attempt - 1 + work.begun, order)
+            number = work.attempt - 1 + work.begun
+            outcome = driver.run_pending(pending, chunks, number, order, work.watch)
             if (pause := self._pause(driver, work, pending, outcome)) is not None:
                 return work.again(work.item["task"], pause)
         assert outcome is not None

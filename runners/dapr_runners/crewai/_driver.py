@@ -18,6 +18,7 @@ from typing import Any, Protocol, cast
 from dapr_runners._current_step import (
     CurrentStep,
     Program,
+    StepAttempt,
     messages_of,
     running,
     running_program,
@@ -37,6 +38,7 @@ from dapr_runners.effects import (
     NestedEffectError,
     Notes,
 )
+from dapr_runners.engine import Watch
 from dapr_runners.state import UnstorableValueError
 
 logger = logging.getLogger("dapr_runners")
@@ -60,14 +62,21 @@ class MakeStep(Protocol):
     """Makes a step to run as."""
 
     def __call__(
-        self, key: str, attempt: int, *, name: str, order: tuple[int, ...]
+        self,
+        key: str,
+        attempt: int,
+        *,
+        name: str,
+        order: tuple[int, ...],
+        watched: StepAttempt | None,
     ) -> CurrentStep: ...
 
 
 class Driver:
     """Drives one run in this process. ``body`` is its program; ``wake`` is called when it asks for
     something after its steps were told (:attr:`told`). ``steps`` makes the steps that its calls run
-    as, and ``program`` makes steps of the effects outside of them."""
+    as, and ``program`` makes steps of the effects outside of them. ``watch`` is told what the code
+    between them tells."""
 
     def __init__(
         self,
@@ -79,8 +88,10 @@ class Driver:
         wake: Callable[[], None],
         steps: MakeStep | None = None,
         program: Program | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.run = run
+        self._watch = watch
         self._step_of = steps or self._bare_step
         self._program = program
         self.types = types
@@ -126,6 +137,8 @@ class Driver:
     def _run(self) -> None:
         here.set(Place(self._main, "main"))
         running_program.set(self._program)
+        if self._watch is not None:
+            self._watch.driving(_is_replaying)
         try:
             self.result = self._body()
         except Unwound:
@@ -438,10 +451,16 @@ class Driver:
             return self.pending[key]
 
     def run_pending(
-        self, pending: Pending, chunks: Chunks, attempt: int = 1, order: tuple[int, ...] = (0, 1)
+        self,
+        pending: Pending,
+        chunks: Chunks,
+        attempt: int = 1,
+        order: tuple[int, ...] = (0, 1),
+        watch: Watch | None = None,
     ) -> Outcome:
         """Perform a pending step in this thread. Its outcome is not delivered yet. ``chunks`` are
-        told what its model says. ``order`` grows with each attempt that follows a failed one."""
+        told what its model says, ``watch`` of the attempt. ``order`` grows with each attempt that
+        follows a failed one."""
         pending.executing = True
         usage: Counter[str] = Counter()
 
@@ -449,15 +468,23 @@ class Driver:
             inside_step.set(True)
             usage_of_step.set(usage)
             listening.set((chunks, pending.key))
-            with running(step):
-                return pending.execute()
+            try:
+                with running(step):
+                    return pending.execute()
+            except BaseException as error:
+                if watched is not None:
+                    watched.ended(error)
+                raise
 
-        step = self._step_of(pending.key, attempt, name=pending.name, order=order)
+        watched = None if watch is None else watch.begin(pending.key, pending.key, pending.name)
+        step = self._step_of(pending.key, attempt, name=pending.name, order=order, watched=watched)
         context = pending.context.copy()
         began = time.time()
         outcome = self.perform(
             lambda: context.run(execute), f"what {pending.name} returned", pending.hints, began
         )
+        if watched is not None:
+            watched.ended()
         outcome.usage = {name: count for name, count in usage.items() if count} or None
         if outcome.kind == "value" and (notes := messages_of(step)) is not None:
             notes.complete()
@@ -480,3 +507,9 @@ class Driver:
         except UnstorableValueError as error:
             kind, data = "fatal", self.types.codec.encode(error)
         return Outcome(kind, data, round(ended - began, 3) if began else 0.0, round(ended, 3))
+
+
+def _is_replaying() -> bool:
+    """Whether this code was at this place before, in the program that recorded it."""
+    place = here.get()
+    return place is not None and place.driver.is_replaying(place.strand)

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from dapr_runners.crewai import _private as crew
 from dapr_runners.crewai._asks import Ask
+from dapr_runners.crewai._calls import model_call, tool_call
 from dapr_runners.crewai._driver import usage_of_step
 from dapr_runners.crewai._outcomes import Outcome
 from dapr_runners.crewai._patching import replace
@@ -115,7 +116,7 @@ def _llm_ask(llm: Any, method: Any, args: Any, kwargs: Any) -> Ask:
         name="llm",
         head=head,
         messages=cast(list[Any], messages) if isinstance(messages, list) else [messages],
-        execute=lambda: finished(method(*args, **kwargs)),
+        execute=lambda: model_call(llm, agent, messages, lambda: finished(method(*args, **kwargs))),
         asked={"model": llm.model, "agent": getattr(agent, "role", None)},
         hints=() if model is None else (model,),
         on_delivery=deliver,
@@ -145,7 +146,7 @@ def _tool_ask(tool: Any, method: Any, args: Any, kwargs: Any) -> Ask:
         name=name,
         head=name,
         messages=[arguments],
-        execute=lambda: finished(method(*args, **kwargs)),
+        execute=lambda: tool_call(tool, name, arguments, lambda: finished(method(*args, **kwargs))),
         asked={"tool": name, "arguments": arguments},
         hints=tuple(hints),
     )

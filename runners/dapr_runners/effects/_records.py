@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dapr_runners.effects._record import EffectRecord, EffectStatus
-from dapr_runners.engine import IO, Json, effect_key, is_dead, process_identity
+from dapr_runners.engine import IO, Json, effect_key, is_dead, process_identity, watching
 from dapr_runners.state import Codec
 
 _S = EffectStatus
@@ -147,7 +147,10 @@ class EffectRecords:
     async def doubt(self, ours: EffectRecord, error: str) -> bool:
         """Its function was cut short. Whether this counts."""
         token = ours.fencing_token + 1
-        return await self._finish(ours, _S.UNKNOWN, fencing_token=token, error=error)
+        counts = await self._finish(ours, _S.UNKNOWN, fencing_token=token, error=error)
+        if counts:
+            _tell_unknown(ours.effect)
+        return counts
 
     async def _finish(self, ours: EffectRecord, status: EffectStatus, **changes: Any) -> bool:
         return await self._ours(ours, status, lambda: changes, finishes=True) is not None
@@ -158,9 +161,12 @@ class EffectRecords:
         """What has begun and lost its owner is unknown from now on; what failed, too, if nobody can
         say that it has not happened all the same."""
         token = found.record.fencing_token + 1
-        return await self._change(
+        changed = await self._change(
             found, _S.UNKNOWN, finished_at=self._now(), fencing_token=token, error=why
         )
+        if changed is not None:
+            _tell_unknown(found.record.effect)
+        return changed
 
     async def lost(self, record: EffectRecord, token: int) -> Found | None:
         """Record as unknown what was begun and whose record is missing. ``token`` is the last that
@@ -174,8 +180,10 @@ class EffectRecords:
             updated_at=self._now(),
         )
         key = effect_key(record.run_id, record.idempotency_key)
-        created = await self._io.create(key, unknown.pack(self._codec))
-        return await self._confirmed(unknown) if created else None
+        if not await self._io.create(key, unknown.pack(self._codec)):
+            return None
+        _tell_unknown(record.effect)
+        return await self._confirmed(unknown)
 
     async def settle(
         self,
@@ -274,3 +282,8 @@ def _is_held(record: EffectRecord, ours: EffectRecord) -> bool:
 
 def _decided(found: Found, decision: Json | None) -> dict[str, Any]:
     return {} if decision is None else {"decisions": (*found.record.decisions, decision)}
+
+
+def _tell_unknown(effect: str) -> None:
+    if (watcher := watching().watcher) is not None:
+        watcher.unknown_effect(effect)

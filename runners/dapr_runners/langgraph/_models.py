@@ -14,6 +14,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 from langchain_core.tracers.context import register_configure_hook
+from langgraph.errors import GraphBubbleUp
 
 from dapr_runners._current_step import attempt_of, running_step
 from dapr_runners.engine import Attempt, Call
@@ -101,7 +102,10 @@ class _Handler(BaseCallbackHandler):
             call.answered({}, lambda: str(getattr(output, "content", output)))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        if (call := self._take(run_id)) is not None:
+        call = self._take(run_id)
+        if call is not None and isinstance(error, GraphBubbleUp):
+            call.answered({}, lambda: "")  # it asks a person, say
+        elif call is not None:
             call.failed(error)
 
     def _take(self, run_id: UUID) -> Call | None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from opentelemetry import trace
 from opentelemetry.trace import SpanKind
 
 from dapr_runners.telemetry._spans import fail
@@ -27,14 +28,26 @@ _ANSWER = {
 }
 
 
-class ModelCall:
+class _Call:
+    """A call, and its span. That of the attempt stays the current one, as it is known even if this
+    process is lost in the middle of the call."""
+
+    def __init__(self, telemetry: "Telemetry") -> None:
+        self._telemetry = telemetry
+        self._began = time.monotonic()
+        self._span: trace.Span
+
+    def forgotten(self) -> None:
+        """Leave the span open: what does not end is not exported."""
+
+
+class ModelCall(_Call):
     """A call of a chat model."""
 
     def __init__(
         self, telemetry: "Telemetry", request: dict[str, Any], content: Callable[[], Any]
     ) -> None:
-        self._telemetry = telemetry
-        self._began = time.monotonic()
+        super().__init__(telemetry)
         model: str = request.get("model") or ""
         provider: str = request.get("provider") or "_OTHER"
         self._about: dict[str, Any] = {
@@ -75,18 +88,14 @@ class ModelCall:
         about = {**self._about, "error.type": type(error).__name__}
         self._telemetry.metrics.chat(about, time.monotonic() - self._began, {})
 
-    def forgotten(self) -> None:
-        """Leave the span open: what does not end is not exported."""
 
-
-class ToolCall:
+class ToolCall(_Call):
     """A call of a tool."""
 
     def __init__(
         self, telemetry: "Telemetry", tool: dict[str, Any], content: Callable[[], Any]
     ) -> None:
-        self._telemetry = telemetry
-        self._began = time.monotonic()
+        super().__init__(telemetry)
         self._about = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": tool["name"],
@@ -116,9 +125,6 @@ class ToolCall:
         self._span.end()
         about = {**self._about, "error.type": type(error).__name__}
         self._telemetry.metrics.tool(about, time.monotonic() - self._began)
-
-    def forgotten(self) -> None:
-        """Leave the span open: what does not end is not exported."""
 
 
 def _named(names: dict[str, str], values: dict[str, Any]) -> dict[str, Any]:

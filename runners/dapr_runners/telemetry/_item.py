@@ -36,6 +36,8 @@ class ItemWatch:
         self._trace = RunTrace.of(work.item)
         self._attempts: list[SpannedAttempt] = []
         self._began = time.time()
+        self._first_began: float | None = None
+        self._error: BaseException | None = None
         self._lost: tuple[int, float, int] | None = None
         self.attempt_id = secrets.token_hex(8)
         if identity is not None:
@@ -68,7 +70,7 @@ class ItemWatch:
         span.set_status(trace.Status(trace.StatusCode.ERROR, _MARK_LOST))
         span.end(nanoseconds(max(self._began, began)))
         self._telemetry.metrics.lost(self._runner, name)
-        self._began = min(self._began, began)
+        self._first_began = began
 
     def begin(self, task: str, key: str, name: str) -> Attempt:
         """The span of an attempt, open."""
@@ -101,7 +103,9 @@ class ItemWatch:
 
     def _step_key(self) -> str:
         work = self._work
-        return f"{work.lane}{work.n}:{work.item['task']}"
+        task: str = work.item["task"]
+        # Those of a crew's program go by their own keys, wherever they were planned.
+        return task if "!" in task else f"{work.lane}{work.n}:{task}"
 
     # -- the run around it
 
@@ -144,7 +148,7 @@ class ItemWatch:
         told = {attempt.task: attempt for attempt in self._attempts}
         own: str | None = work.item["task"] if work.op in _STEPS else None
         for task, attempt in told.items():
-            began = min(attempt.began, self._began)
+            began = self._first_began or attempt.began
             if task == own:
                 began = work.item.get("told") or min(work.since, began)
             self._tell_step(

@@ -1,6 +1,10 @@
 """A process that is instrumented for one test."""
 
+import atexit
 import os
+import shutil
+import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
@@ -15,12 +19,23 @@ from dapr_runners.langgraph import DaprWorkflowGraphRunner
 from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.telemetry import instrument, uninstrument
 
+# CrewAI's telemetry would start a thread where it is imported, and call home.
 os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("CREWAI_DISABLE_VERSION_CHECK", "true")
+os.environ.setdefault("CREWAI_TRACING_ENABLED", "false")
+_storage = tempfile.mkdtemp(prefix="dapr-runners-crewai-")
+atexit.register(shutil.rmtree, _storage, ignore_errors=True)
+os.environ.setdefault("CREWAI_STORAGE_DIR", _storage)
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # CrewAI's own
+    import crewai  # noqa: F401
 
 
 @pytest.fixture
-def told() -> Iterator[Instrumented]:
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Instrumented]:
     """What this process tells while a test runs."""
+    monkeypatch.delenv("OTEL_SDK_DISABLED", raising=False)
     exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
     provider = provider_to(exporter)
     meters = MeterProvider([reader])

@@ -1,6 +1,6 @@
 """One trace, although the workers of a run are killed and others go on."""
 
-import time
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,11 +51,20 @@ def caller(sidecar: EmbeddedSidecar, name: str, graph: Any) -> Iterator[DaprWork
 
 def leave_at(runner: DaprWorkflowGraphRunner, is_there: Callable[[], bool]) -> None:
     """Start a run, and listen no longer once something is so."""
-    chunks = runner.stream({"x": 1}, THREAD)
-    next(chunks)
-    while not is_there():
-        time.sleep(0.01)
-    chunks.close()
+
+    async def listen() -> None:
+        chunks = runner.astream({"x": 1}, THREAD)
+        first = asyncio.create_task(anext(chunks))
+        while not is_there():  # noqa: ASYNC110 - what is so is in another process
+            await asyncio.sleep(0.01)
+        first.cancel()
+        await asyncio.wait([first])
+
+    asyncio.run(listen())
+
+
+async def collect(runner: DaprWorkflowGraphRunner) -> list[Any]:
+    return [chunk async for chunk in runner.astream({"x": 1}, THREAD)]
 
 
 def below_caller(path: Path) -> tuple[Spans, list[str]]:
@@ -82,7 +91,7 @@ def test_killed_in_the_middle_of_a_node(tmp_path: Path, tracing: TracerProvider)
             worker(sidecar, tmp_path),
             caller(sidecar, "held", HELD) as runner,
         ):
-            list(runner.stream({"x": 1}, THREAD))
+            asyncio.run(collect(runner))
             until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
     spans, tree = below_caller(tmp_path / "spans")
     assert tree == [
@@ -124,7 +133,7 @@ def test_killed_before_the_attempt_was_marked(tmp_path: Path, tracing: TracerPro
             leave_at(runner, lambda: not (tmp_path / "hold").exists())
             first.kill()
         with worker(sidecar, tmp_path), caller(sidecar, "quick", graphs.quick()) as runner:
-            list(runner.stream({"x": 1}, THREAD))
+            asyncio.run(collect(runner))
             until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
     spans, tree = below_caller(tmp_path / "spans")
     assert [line.split(" < ")[0] for line in tree] == [
@@ -164,7 +173,7 @@ def test_killed_twice(tmp_path: Path, tracing: TracerProvider) -> None:
                 one.kill()
         (tmp_path / "hold").unlink()
         with worker(sidecar, tmp_path), caller(sidecar, "held", HELD) as runner:
-            list(runner.stream({"x": 1}, THREAD))
+            asyncio.run(collect(runner))
             until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
     spans, tree = below_caller(tmp_path / "spans")
     assert len(tree) == 1 + 3 + (1 + 3 + 1) + (1 + 3 + 1)
@@ -173,3 +182,33 @@ def test_killed_twice(tmp_path: Path, tracing: TracerProvider) -> None:
     assert [one.attributes["dapr_runners.attempt"] for one in attempts] == [1, 2, 3]
     made = sorted(spans.named("in held"), key=lambda span: span.began)
     assert [span.parent_id for span in made] == [span.span_id for span in attempts]
+
+
+@pytest.mark.timeout(60)
+def test_a_recorded_answer_is_told_once(tmp_path: Path, tracing: TracerProvider) -> None:
+    entered = tmp_path / "hold.entered"
+    (tmp_path / "hold").touch()
+    graph = graphs.asking_graph()
+    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
+        with (
+            worker(sidecar, tmp_path) as first,
+            tracing.get_tracer("the caller's").start_as_current_span("caller"),
+            caller(sidecar, "asking", graph) as runner,
+        ):
+            leave_at(runner, entered.exists)
+            first.kill()
+        (tmp_path / "hold").unlink()
+        with worker(sidecar, tmp_path), caller(sidecar, "asking", graph) as runner:
+            asyncio.run(collect(runner))
+            until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
+    spans, tree = below_caller(tmp_path / "spans")
+    assert tree == [
+        "attempt asking < step asking < invoke_agent asking",
+        "attempt asking < step asking < invoke_agent asking",
+        "chat scripted-1 < attempt asking < step asking < invoke_agent asking",
+        "in held < attempt asking < step asking < invoke_agent asking",
+        "in held < attempt asking < step asking < invoke_agent asking",
+        "invoke_agent asking",
+        "step asking < invoke_agent asking",
+    ]
+    assert spans.parent_of(spans.one("chat scripted-1")).is_error

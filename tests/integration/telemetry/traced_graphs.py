@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from exported import FileExporter, provider_to
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, StateGraph
 from opentelemetry import trace
 from typing_extensions import TypedDict
@@ -73,6 +76,50 @@ def beside(state: State) -> State:
         return {"log": ["beside"]}
 
 
+class Model(BaseChatModel):
+    """Answers "a secret", or asks for a tool if it has one."""
+
+    tools: list[Any] = []  # noqa: RUF012 - a field of pydantic's
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def _get_ls_params(self, stop: Any = None, **kwargs: Any) -> Any:
+        return {"ls_provider": "mistralai", "ls_model_name": "scripted-1", "ls_temperature": 0.5}
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return Model(tools=list(tools))
+
+    def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
+        if not messages:
+            raise ValueError("a secret")
+        asks = self.tools and not any(message.type == "tool" for message in messages)
+        call = {"name": "look", "args": {"what": "a secret"}, "id": "call-1"}
+        answer = AIMessage(
+            "a secret",
+            tool_calls=[call] if asks else [],
+            usage_metadata={"input_tokens": 10, "output_tokens": 2, "total_tokens": 12},
+            response_metadata={"model_name": "scripted-1b", "id": "r-1", "finish_reason": "stop"},
+        )
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+
+def asking(state: State) -> State:
+    """Asks a model, and then does as the file says."""
+    said = str(Model().invoke("tell me a secret").content)
+    held(state)
+    return {"log": [said]}
+
+
+async def asking_async(state: State) -> State:
+    return {"log": [str((await Model().ainvoke("tell me a secret")).content)]}
+
+
+def asking_graph() -> Any:
+    return chain(asking=asking)
+
+
 def inner() -> Any:
     builder = StateGraph(State)
     builder.add_node("a", one)
@@ -127,7 +174,8 @@ def traced() -> list[DaprWorkflowGraphRunner]:
     provider = provider_to(FileExporter(Path(os.environ[SPANS])))
     trace.set_tracer_provider(provider)
     instrument()
-    return [make("held", held_graph()), make("quick", quick())]
+    graphs = {"held": held_graph(), "quick": quick(), "asking": asking_graph()}
+    return [make(name, graph) for name, graph in graphs.items()]
 
 
 def retry() -> StepRetry:
