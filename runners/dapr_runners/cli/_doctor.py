@@ -2,6 +2,8 @@
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -9,6 +11,7 @@ from rich.markup import escape
 from dapr_runners.cli._checks import begin_frameworks, installation, message_limit
 from dapr_runners.cli._findings import Finding
 from dapr_runners.cli._options import AsJson, console, print_json
+from dapr_runners.cli._resources import Resources, running_resources
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 from dapr_runners.cli._sidecar_checks import SidecarChecks
 
@@ -17,14 +20,29 @@ _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
 @on_sidecar
-def doctor(where: Sidecar, as_json: AsJson = False) -> None:
+def doctor(
+    where: Sidecar,
+    resources_path: Annotated[
+        Path | None,
+        typer.Option(
+            "--resources-path",
+            "-d",
+            help="The sidecar's component files; default: those of the one that runs here.",
+        ),
+    ] = None,
+    fix: Annotated[
+        bool,
+        typer.Option("--fix", help="Write the Resiliency that is missing there. Nothing else."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check the installation, and the sidecar that a program started here would find.
 
     To check one that `dapr run` or `dapr-runners run` starts, run this as its program. It takes
     seconds, and ends with status 1 when something is broken.
     """
     findings: list[Finding] = []
-    for finding in _findings(where):
+    for finding in _findings(where, resources_path, fix):
         findings.append(finding)
         if not as_json:
             _show(finding)
@@ -35,13 +53,19 @@ def doctor(where: Sidecar, as_json: AsJson = False) -> None:
     raise typer.Exit(0 if well else 1)
 
 
-def _findings(where: Sidecar) -> Iterator[Finding]:
+def _findings(where: Sidecar, resources_path: Path | None, fix: bool) -> Iterator[Finding]:
     rest = begin_frameworks()
     installed = list(installation())
     yield from installed
+    if resources_path is None:
+        resources = running_resources(where.address.rpartition(":")[2])
+    else:
+        resources = Resources(resources_path, Path.cwd())
+    if resources is not None:
+        yield from resources.findings(where.store_name)
     if all(finding.ok for finding in installed):
         yield from message_limit()
-        yield from SidecarChecks(where.address, where.store_name).all()
+        yield from SidecarChecks(where.address, where.store_name, resources, fix).all()
     yield from rest()
 
 

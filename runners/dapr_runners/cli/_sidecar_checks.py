@@ -8,6 +8,8 @@ from typing import Any
 from dapr_runners.cli._checks import SIDECAR_LIMIT, SUPPORTED, minor_of
 from dapr_runners.cli._findings import Finding, within
 from dapr_runners.cli._reach import reach
+from dapr_runners.cli._resiliency import resiliency_findings
+from dapr_runners.cli._resources import Resources
 from dapr_runners.cli._workers import worker_findings
 from dapr_runners.errors import DaprRunnersError
 
@@ -22,10 +24,19 @@ _SENT_AT_ONCE = 3 * 1024 * 1024 + 64 * 1024
 
 class SidecarChecks:
     """The checks of the sidecar at ``address``, whose state store for the runners is
-    ``store_name``."""
+    ``store_name``. ``resources`` is its resources path, if known; ``fix`` writes a Resiliency into
+    it where it lacks one."""
 
-    def __init__(self, address: str, store_name: str) -> None:
+    def __init__(
+        self,
+        address: str,
+        store_name: str,
+        resources: Resources | None = None,
+        fix: bool = False,
+    ) -> None:
         self.address = address
+        self._resources = resources
+        self._fix = fix
         self.store_name = store_name
         self.metadata: Any = None
 
@@ -43,6 +54,8 @@ class SidecarChecks:
             yield from services
         yield from self._stores(all(each.ok for each in services))
         yield self._messages()
+        if self.metadata is not None and not self.is_embedded:
+            yield from resiliency_findings(self.metadata, self._resources, self._fix)
         yield from worker_findings(self.address, self.store_name)
 
     @property

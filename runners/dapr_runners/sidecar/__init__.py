@@ -7,17 +7,21 @@ scheduler; it is not made for production.
 from dapr_runners.sidecar._process import EmbeddedSidecar
 from dapr_runners.sidecar.errors import (
     DatabaseInUseError,
+    DatabaseUnwritableError,
     ForeignDatabaseError,
     IncompatibleSdkError,
+    PortTakenError,
     ResourceFileError,
     SidecarStartError,
 )
 
 __all__ = [
     "DatabaseInUseError",
+    "DatabaseUnwritableError",
     "EmbeddedSidecar",
     "ForeignDatabaseError",
     "IncompatibleSdkError",
+    "PortTakenError",
     "ResourceFileError",
     "SidecarStartError",
 ]

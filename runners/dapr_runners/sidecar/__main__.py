@@ -39,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return asyncio.run(_run(settings, options.watch_stdin))
     except (DaprRunnersError, OSError, sqlite3.Error) as error:
-        sys.stderr.write(f"{error}\n")
+        if not options.watch_stdin:  # else whoever started it tells
+            sys.stderr.write(f"{error}\n")
         sys.stdout.write(json.dumps({"error": str(error)}) + "\n")
         return 1
 

@@ -18,7 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from dapr_runners.sidecar._file_lock import FileLock
-from dapr_runners.sidecar.errors import DatabaseInUseError, ForeignDatabaseError
+from dapr_runners.sidecar.errors import (
+    DatabaseInUseError,
+    DatabaseUnwritableError,
+    ForeignDatabaseError,
+)
 
 _APPLICATION_ID = 0x64617072  # "dapr"
 _SCHEMA_VERSION = 1
@@ -76,15 +80,21 @@ class Database:
     """
 
     def __init__(self, path: Path, failed: Callable[[Exception], None]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = FileLock(path.with_name(path.name + ".lock"))
-        if not self._lock.acquire():
-            raise DatabaseInUseError(database=str(path))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(path.with_name(path.name + ".lock"))
+            if not self._lock.acquire():
+                raise DatabaseInUseError(database=str(path))
+        except OSError as error:
+            raise DatabaseUnwritableError(database=str(path), reason=str(error)) from error
         self._failed = failed
         try:
             self._writer = _open(path)
             self.reader = _connect(path)
             self.reader.execute("PRAGMA query_only = ON")
+        except sqlite3.OperationalError as error:
+            self._lock.release()
+            raise DatabaseUnwritableError(database=str(path), reason=str(error)) from error
         except BaseException:
             self._lock.release()
             raise

@@ -74,7 +74,7 @@ class EmbeddedSidecar:
     def start(self) -> Self:
         """Start it and return once it serves; raises :class:`SidecarStartError`."""
         if self._process is not None:
-            raise self._error("it is running already.")
+            raise self._error("It is running already.")
         process = subprocess.Popen(
             self._command(),
             stdin=subprocess.PIPE,
@@ -92,7 +92,7 @@ class EmbeddedSidecar:
         ready: dict[str, Any] = json.loads(line) if line else {}
         if "grpc_port" not in ready:
             _reap(process)
-            raise self._error(ready.get("error", f"it ended with code {process.returncode}."))
+            raise self._error(ready.get("error", self._by_hand(process.returncode)))
         self.grpc_port = ready["grpc_port"]
         self.http_port = ready["http_port"]
         self._process = process
@@ -161,6 +161,12 @@ class EmbeddedSidecar:
             # Not as an argument: those are there for everybody to read.
             environment["DAPR_API_TOKEN"] = self.api_token
         return environment
+
+    def _by_hand(self, code: int) -> str:
+        return (
+            f"It ended with code {code}. Start it by hand to see more: `python -m"
+            f" dapr_runners.sidecar --database {self.path}`."
+        )
 
     def _error(self, detail: str) -> SidecarStartError:
         return SidecarStartError(database=str(self.path), detail=detail)

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import hmac
 import logging
+import os
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -23,7 +25,7 @@ from dapr_runners.sidecar._secrets_api import SecretsApi
 from dapr_runners.sidecar._settings import Settings
 from dapr_runners.sidecar._state_api import StateApi
 from dapr_runners.sidecar._workflow_api import WorkflowApi
-from dapr_runners.sidecar.errors import SidecarStartError
+from dapr_runners.sidecar.errors import PortTakenError
 
 _log = logging.getLogger("dapr_runners.sidecar")
 
@@ -72,7 +74,7 @@ class Server:
         try:
             self.http_port = await health.start(settings.host, settings.http_port)
         except OSError as error:
-            raise self._unusable("HTTP", settings.http_port, error) from error
+            raise _taken("HTTP", settings.http_port, error) from error
         self._stack.push_async_callback(health.stop)
         engine.recover()
         await server.start()
@@ -85,16 +87,13 @@ class Server:
         await self._stack.aclose()
 
     def _bind(self, server: grpc.aio.Server) -> int:
-        address = f"{self._settings.host}:{self._settings.grpc_port}"
+        host, port = self._settings.host, self._settings.grpc_port
         try:
-            port = server.add_insecure_port(address)
-        except RuntimeError as error:
-            raise self._unusable("gRPC", self._settings.grpc_port, error) from error
-        return port
-
-    def _unusable(self, kind: str, port: int, error: Exception) -> SidecarStartError:
-        detail = f"{kind} port {port} cannot be used ({error})."
-        return SidecarStartError(database=str(self._settings.database), detail=detail)
+            # gRPC does not say why it cannot have a port.
+            socket.create_server((host, port)).close()
+            return server.add_insecure_port(f"{host}:{port}")
+        except (OSError, RuntimeError) as error:
+            raise _taken("gRPC", port, error) from error
 
     def _fail(self, error: Exception) -> None:
         if not self.failed.done():
@@ -124,6 +123,11 @@ class _Token(grpc.aio.ServerInterceptor):
                 return await continuation(handler_call_details)
         streams = (handler_call_details.method or "").endswith("/GetWorkItems")
         return self._refuse_stream if streams else self._refuse
+
+
+def _taken(kind: str, port: int, error: Exception) -> PortTakenError:
+    reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    return PortTakenError(kind=kind, port=port, option=f"--dapr-{kind.lower()}-port", reason=reason)
 
 
 async def _sweep(database: Database) -> None:

@@ -17,11 +17,32 @@ class IncompatibleSdkError(DaprRunnersError):
 
 @dataclass(eq=False)
 class SidecarStartError(DaprRunnersError):
-    """The embedded sidecar on {database} did not start: {detail} Nothing can run. It can be started
-    by hand to see more: `python -m dapr_runners.sidecar --database {database}`."""
+    """The embedded sidecar on {database} did not start, so nothing can run. {detail}"""
 
     database: str
     detail: str
+
+
+@dataclass(eq=False)
+class PortTakenError(DaprRunnersError):
+    """The {kind} port {port} cannot be had: {reason}. Most likely another program has it, such as
+    a sidecar that still runs. Stop that one, or give this sidecar another port: {option} 0 takes a
+    free one."""
+
+    kind: str
+    port: int
+    option: str
+    reason: str
+
+
+@dataclass(eq=False)
+class DatabaseUnwritableError(DaprRunnersError):
+    """The database {database} cannot be written: {reason}. Give this user the right to write the
+    file and its directory, or put it elsewhere with --state-dir (of `dapr-runners run`) or
+    --database."""
+
+    database: str
+    reason: str
 
 
 @dataclass(eq=False)

@@ -8,15 +8,23 @@ from typer.testing import CliRunner
 from dapr_runners.cli._app import app
 
 
-def problems(port: int, *options: str, status: int = 1) -> dict[str, Any]:
-    """The findings of kind "problem", by subject. Each has a cause and a remedy, and without any
-    the exit code is 0."""
+def findings(port: int, *options: str, status: int) -> list[dict[str, Any]]:
+    """What is found at a port. Whatever is wrong has a cause and a remedy."""
     result = CliRunner().invoke(
         app, ["doctor", "--json", "--dapr-grpc-port", str(port), *options], catch_exceptions=False
     )
     told = json.loads(result.stdout)
-    found = {each["subject"]: each for each in told["findings"] if each["status"] == "problem"}
-    assert result.exit_code == (1 if found else 0) == status
-    assert told["ok"] is (not found)
-    assert all(each["text"] and each["remedy"] for each in found.values())
+    assert result.exit_code == status
+    assert told["ok"] is (status == 0)
+    for each in told["findings"]:
+        assert each["text"]
+        assert bool(each["remedy"]) is (each["status"] != "ok")
+    return told["findings"]
+
+
+def problems(port: int, *options: str, status: int = 1) -> dict[str, Any]:
+    """Those findings that are problems, by subject."""
+    told = findings(port, *options, status=status)
+    found = {each["subject"]: each for each in told if each["status"] == "problem"}
+    assert bool(found) is (status == 1)
     return found

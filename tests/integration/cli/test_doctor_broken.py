@@ -287,3 +287,57 @@ def test_a_port_that_nobody_has() -> None:
     assert list(found) == ["sidecar"]
     assert f"nothing listens at 127.0.0.1:{port}" in found["sidecar"]["text"]
     assert "dapr-runners run" in found["sidecar"]["remedy"]
+
+
+def run_on(*options: str, cwd: Path) -> str:
+    """What `dapr-runners run` says, which does not start its program."""
+    command = [str(Path(sys.executable).with_name("dapr-runners")), "run", *options]
+    done = subprocess.run(
+        [*command, "--", sys.executable, "-c", "print('started')"],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    return " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("kind", ["gRPC", "HTTP"])
+def test_a_taken_port_to_run_on(tmp_path: Path, kind: str) -> None:
+    option = f"--dapr-{kind.lower()}-port"
+    with silent_server() as port:
+        assert run_on(option, str(port), cwd=tmp_path) == (
+            "The embedded sidecar on .dapr-runners/runner.db did not start, so nothing can run. The"
+            f" {kind} port {port} cannot be had: Address already in use. Most likely another"
+            " program has it, such as a sidecar that still runs. Stop that one, or give this"
+            f" sidecar another port: {option} 0 takes a free one."
+        )
+
+
+# 9. SQLite's path not writable (that of a daprd: test_doctor_resources.py)
+
+
+def test_a_state_directory_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "directory" / "runner.db").mkdir(parents=True)
+    for place, reason in (("file", "File exists"), ("directory", "unable to open database file")):
+        told = run_on("--state-dir", place, cwd=tmp_path)
+        assert f"The database {place}/runner.db cannot be written: " in told
+        assert reason in told
+        assert "put it elsewhere with --state-dir" in told
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        "attempt to write a readonly database (8)",
+        "unable to open database file: out of memory (14)",
+    ],
+)
+def test_a_file_that_cannot_be_written_any_more(detail: str) -> None:
+    detail = f"failed saving state in state store statestore: {detail}"
+    found = told_of(metadata(), refusals={"SaveState": (grpc.StatusCode.INTERNAL, detail)})
+    assert "Its file cannot be written" in found["state store"]["text"]
+    assert "the right to write the file" in found["state store"]["remedy"]
