@@ -13,8 +13,9 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -174,30 +175,47 @@ def healthy(url: str) -> Callable[[], bool]:
 class Daprd:
     """A daprd, with the interface of :class:`dapr_runners.sidecar.EmbeddedSidecar`."""
 
-    def __init__(self, dapr: "Dapr", app_id: str, directory: Path) -> None:
+    def __init__(
+        self,
+        dapr: "Dapr",
+        app_id: str,
+        directory: Path,
+        options: Mapping[str, str],
+        resources: Path | None,
+        variables: Mapping[str, str],
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.app_id = app_id
         self.grpc_port, self.http_port = free_port(), free_port()
         self.log = directory / "daprd.log"
         metrics, internal = free_port(), free_port()
-        resources = dapr.resources(app_id, directory)
+        resources = resources or dapr.resources(app_id, directory)
+        defaults = {
+            "--app-id": app_id,
+            "--mode": "standalone",
+            "--resources-path": str(resources),
+            "--config": str(dapr.config),
+            "--dapr-http-port": str(self.http_port),
+            "--dapr-grpc-port": str(self.grpc_port),
+            "--dapr-listen-addresses": "127.0.0.1",
+            "--dapr-internal-grpc-port": str(internal),
+            "--dapr-internal-grpc-listen-address": "127.0.0.1",
+            "--metrics-port": str(metrics),
+            "--metrics-listen-address": "127.0.0.1",
+            "--placement-host-address": dapr.placement_address,
+            "--scheduler-host-address": dapr.scheduler_address,
+            "--dapr-graceful-shutdown-seconds": "2",
+            "--log-level": "info",
+        }
         command = [
             str(dapr.binaries / "daprd"),
-            *("--app-id", app_id, "--mode", "standalone"),
-            *("--resources-path", str(resources), "--config", str(dapr.config)),
-            *("--dapr-http-port", str(self.http_port), "--dapr-grpc-port", str(self.grpc_port)),
-            *("--dapr-listen-addresses", "127.0.0.1"),
-            *("--dapr-internal-grpc-port", str(internal)),
-            *("--dapr-internal-grpc-listen-address", "127.0.0.1"),
-            *("--metrics-port", str(metrics), "--metrics-listen-address", "127.0.0.1"),
-            *("--placement-host-address", dapr.placement_address),
-            *("--scheduler-host-address", dapr.scheduler_address),
-            *("--dapr-graceful-shutdown-seconds", "2", "--log-level", "info"),
+            *chain.from_iterable({**defaults, **options}.items()),
         ]
         url = f"http://127.0.0.1:{self.http_port}/v1.0/healthz/outbound"
         # A namespace of its own: placement halts all sidecars of one while it tells them of a new
         # one.
-        self._service = dapr.service(command, self.log, healthy(url), NAMESPACE=app_id)
+        variables = {"NAMESPACE": app_id, **variables}
+        self._service = dapr.service(command, self.log, healthy(url), **variables)
 
     @property
     def address(self) -> str:
@@ -260,9 +278,19 @@ class Dapr:
         self.scheduler = self._scheduler()
         self.store_server = self._store_server()
 
-    def sidecar(self, directory: Path, app_id: str | None = None) -> Daprd:
-        """A daprd that is not started. Those of one ``app_id`` are replicas."""
-        made = Daprd(self, app_id or f"test-{uuid4().hex[:12]}", directory)
+    def sidecar(
+        self,
+        directory: Path,
+        app_id: str | None = None,
+        *,
+        options: Mapping[str, str] | None = None,
+        resources: Path | None = None,
+        **variables: str,
+    ) -> Daprd:
+        """A daprd that is not started. Those of one ``app_id`` are replicas. ``options`` are
+        used instead of those of their name, ``resources`` instead of the project's files."""
+        named = app_id or f"test-{uuid4().hex[:12]}"
+        made = Daprd(self, named, directory, options or {}, resources, variables)
         self._stack.callback(made.stop)
         return made
 

@@ -14,8 +14,10 @@ from dapr_runners.cli._workers import worker_findings
 from dapr_runners.errors import DaprRunnersError
 
 _EMBEDDED = "embedded"
-_SETTLE_SECONDS = 3.0
-"""A service that restarts, or a sidecar that has just begun, is connected in less."""
+_SETTLE_SECONDS = 10.0
+"""A sidecar that has just begun is connected in less, and so is one whose placement service waits
+8 s for another that has died."""
+_SCHEDULER_SECONDS = 3.0
 _STORE_SECONDS = 10.0
 """A sidecar tries a store that is away for some 3 seconds before it says so."""
 _SENT_AT_ONCE = 3 * 1024 * 1024 + 64 * 1024
@@ -91,13 +93,15 @@ class SidecarChecks:
             yield Finding("engine", "ok", "the embedded sidecar needs no placement and scheduler")
             return
         give_up_at = time.monotonic() + _SETTLE_SECONDS
-        while not self._has_services() and time.monotonic() < give_up_at:
+        while not self._is_settled() and time.monotonic() < give_up_at:
             time.sleep(0.25)
             self.metadata = reach(self.address)[0] or self.metadata
         yield self._placement()
         yield self._scheduler()
 
-    def _has_services(self) -> bool:
+    def _is_settled(self) -> bool:
+        if _state_of(self.metadata.actor_runtime) == "DISABLED":
+            return True  # and will stay so
         connected = "disconnected" not in self.metadata.actor_runtime.placement
         return connected and bool(self.metadata.scheduler.connected_addresses)
 
@@ -135,7 +139,7 @@ class SidecarChecks:
                 "the sidecar is not connected to the scheduler service, so no workflow starts",
                 remedy,
             )
-        if not scheduler_answers(self.address, _SETTLE_SECONDS):
+        if not scheduler_answers(self.address, _SCHEDULER_SECONDS):
             return Finding(
                 "scheduler",
                 "problem",

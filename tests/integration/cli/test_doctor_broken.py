@@ -36,6 +36,7 @@ def without_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def without_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_sidecar_checks, "_SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr(_sidecar_checks, "_SCHEDULER_SECONDS", 0.3)
 
 
 def told_of(told: dict[str, Any], **more: Any) -> dict[str, Any]:

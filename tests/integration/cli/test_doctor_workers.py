@@ -6,8 +6,8 @@ import pytest
 from doctor_helpers import problems
 
 from dapr_runners.engine import Member, roster
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.state import StateStore
+from engines import Sidecar
 from worker_processes import WorkerProcess
 
 pytestmark = pytest.mark.timeout(90)
@@ -19,11 +19,11 @@ def without_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dapr_runners.cli._doctor.begin_frameworks", lambda: lambda: iter(()))
 
 
-def worker_of(sidecar: EmbeddedSidecar, *runners: str) -> WorkerProcess:
+def worker_of(sidecar: Sidecar, *runners: str) -> WorkerProcess:
     return WorkerProcess(FOLDER, "two_apps:make", *runners, variables=sidecar.env())
 
 
-def members(sidecar: EmbeddedSidecar, number: int) -> list[Member]:
+def members(sidecar: Sidecar, number: int) -> list[Member]:
     """Those at work, once they are so many: each says so from a thread."""
     store = StateStore(address=sidecar.address)
     while len(found := roster(store)) != number:
@@ -32,7 +32,7 @@ def members(sidecar: EmbeddedSidecar, number: int) -> list[Member]:
     return found
 
 
-def test_two_programs_of_one_app_id_with_different_runners(sidecar: EmbeddedSidecar) -> None:
+def test_two_programs_of_one_app_id_with_different_runners(sidecar: Sidecar) -> None:
     with worker_of(sidecar, "orders", "bills") as one, worker_of(sidecar, "orders") as other:
         told = {each.shown: each.runners for each in members(sidecar, 2)}
         assert sorted(told.values()) == [("bills", "orders"), ("orders",)]
@@ -47,13 +47,13 @@ def test_two_programs_of_one_app_id_with_different_runners(sidecar: EmbeddedSide
         assert problems(sidecar.grpc_port, status=0) == {}
 
 
-def test_replicas_are_no_problem(sidecar: EmbeddedSidecar) -> None:
+def test_replicas_are_no_problem(sidecar: Sidecar) -> None:
     with worker_of(sidecar, "orders", "bills"), worker_of(sidecar, "bills", "orders"):
         members(sidecar, 2)
         assert problems(sidecar.grpc_port, status=0) == {}
 
 
-def test_who_ends_is_not_listed_any_more(sidecar: EmbeddedSidecar) -> None:
+def test_who_ends_is_not_listed_any_more(sidecar: Sidecar) -> None:
     with worker_of(sidecar, "orders"):
         members(sidecar, 1)
     with worker_of(sidecar, "bills"):
