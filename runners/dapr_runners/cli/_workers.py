@@ -13,11 +13,20 @@ _SKEW_SECONDS = 5.0
 def worker_findings(address: str, store_name: str) -> Iterator[Finding]:
     """Whether the processes at work have the same runners, and clocks that agree."""
     from dapr_runners.engine import roster
-    from dapr_runners.state import StateStore
+    from dapr_runners.state import EncryptionKeyMissingError, StateStore
 
     store = StateStore(store_name, address=address, timeout=_SECONDS)
     try:
         members = roster(store)
+    except EncryptionKeyMissingError as error:
+        yield Finding(
+            "encryption",
+            "problem",
+            f"what the workers of this app store is encrypted, and this process cannot read it:"
+            f" {error}",
+            "give it the variables that the workers have",
+        )
+        return
     except DaprRunnersError:
         return  # told by another check
     finally:

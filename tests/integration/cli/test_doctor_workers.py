@@ -1,12 +1,13 @@
 """Programs that share an app id: each says which runners it has, and the doctor compares."""
 
+import base64
 from pathlib import Path
 
 import pytest
 from doctor_helpers import problems
 
 from dapr_runners.engine import Member, roster
-from dapr_runners.state import StateStore
+from dapr_runners.state import EncryptionKeyMissingError, StateStore
 from engines import Sidecar
 from worker_processes import WorkerProcess
 
@@ -19,8 +20,9 @@ def without_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dapr_runners.cli._doctor.begin_frameworks", lambda: lambda: iter(()))
 
 
-def worker_of(sidecar: Sidecar, *runners: str) -> WorkerProcess:
-    return WorkerProcess(FOLDER, "two_apps:make", *runners, variables=sidecar.env())
+def worker_of(sidecar: Sidecar, *runners: str, **variables: str) -> WorkerProcess:
+    told = {**sidecar.env(), **variables}
+    return WorkerProcess(FOLDER, "two_apps:make", *runners, variables=told)
 
 
 def members(sidecar: Sidecar, number: int) -> list[Member]:
@@ -58,3 +60,17 @@ def test_who_ends_is_not_listed_any_more(sidecar: Sidecar) -> None:
         members(sidecar, 1)
     with worker_of(sidecar, "bills"):
         assert [each.runners for each in members(sidecar, 1)] == [("bills",)]
+
+
+def test_workers_whose_keys_this_process_lacks(sidecar: Sidecar) -> None:
+    key = base64.b64encode(bytes(32)).decode()
+    with worker_of(sidecar, "orders", DAPR_RUNNERS_ENCRYPTION_KEYS=f"k1:{key}"):
+        store = StateStore(address=sidecar.address)
+        with pytest.raises(EncryptionKeyMissingError):
+            while not roster(store):
+                pass
+        store.close()
+        found = problems(sidecar.grpc_port)
+    assert list(found) == ["encryption"]
+    assert "'k1'" in found["encryption"]["text"]
+    assert "the variables that the workers have" in found["encryption"]["remedy"]
