@@ -202,6 +202,22 @@ def reviewed(outside: Outside) -> Callable[[Any], Crew]:
     return build
 
 
+def fickle(outside: Outside) -> Callable[[Any], Crew]:
+    """An agent that searches for ``a0``, then for ``a1``, and has enough when it is asked a third
+    time, whatever was found."""
+
+    def script(said: str) -> str:
+        asked = [event["point"] for event in outside.events()].count("fickle asked")
+        tries = [use("search", query="a0"), use("search", query="a1"), final("enough")]
+        return tries[asked - 1]
+
+    def build(inputs: Any) -> Crew:
+        agent = _agent(outside, "fickle", script)
+        return Crew(agents=[agent], tasks=[Task(description="d", expected_output="e", agent=agent)])
+
+    return build
+
+
 class StreamingLLM(ScriptedLLM):
     """Says its answer in two pieces, and tells the outside in between."""
 

@@ -4,11 +4,12 @@ A record is durable before anything depends on it, so a re-dispatched activity f
 nothing again. A process that gets a step right after it made its plan saves the look-up: whoever
 else may have got the step before, and died, does not record it that soon.
 
-A hot chain of fused steps, from the begin of a run on, is pipelined: the workflow is told of a plan
-while its record is on its way to the store, and the next step, in this process, begins when the
-record is there. If this process dies in between, whoever gets the next step finds no record of its
-plan, and does the step before it again: it was still in flight. Or finds the record, and sends its
-outbox again.
+A hot chain of steps that are alone in their lane, from the begin of a run on, is pipelined: the
+workflow is told of a plan while its record is on its way to the store, and the next step, in this
+process, begins when the record is there. If this process dies in between, whoever gets the next
+step finds no record of its plan, and does again what had come before it: it was still in flight. Or
+finds the record, and sends its outbox again. The record counts, if it has another plan than the
+workflow was told.
 """
 
 import logging
@@ -206,7 +207,9 @@ class Journal:
             previous = Work(_previous(work.item))
             plan = await self._plan(work, io)
             if plan is None:
-                return await self._one(previous, io)
+                return await self._walk(previous.item, io)
+            if not _is_planned(work.item, plan.outcome):
+                return await self._recorded(previous, plan, io)
             if plan.outbox:  # its maker may have died before it was all sent
                 await io.run(lambda: self._adapter.recorded(previous, plan, None, io.inner))
             return await self._perform(work, io, hot)
@@ -392,9 +395,9 @@ class Journal:
         # With messages, the workflow is to hear from this step itself what holds it up.
         return (
             one_by_one
-            and (work.op == "fuse" or begins)
+            and (work.op == "fuse" or begins or "alone" in work.item)
             and not record.messages
-            and _next_fused(work.item, record.outcome) is not None
+            and _lone_step(record.outcome) is not None
         )
 
     async def _settle(self, work: Work, record: Record, produced: Produced, io: IO) -> Json:
@@ -490,10 +493,11 @@ def _about(item: Json) -> Json:
 
 
 def _previous(item: Json) -> Json:
-    """The item of what came before a fused step: another, or the begin of the run."""
-    kept = {key: item[key] for key in (*OF_A_RUN, "lane") if key in item}
+    """The item of what came before a step that is alone: another, or the begin of the run."""
+    of_both = [key for key in (*OF_A_RUN, "lane") if key in item and key != "limit"]
+    kept = {key: item[key] for key in of_both}
     previous = {key: value for key, value in item["prev"].items() if key != "by"}
-    op = "fuse" if "task" in previous else "begin"
+    op = "begin" if "task" not in previous else "step" if "then" in previous else "fuse"
     return {**kept, "op": op, "n": item["n"] - 1, **previous}
 
 
@@ -502,14 +506,28 @@ def _commit_of(item: Json, outcome: Json) -> Json:
     base = {key: item[key] for key in OF_A_RUN if key in item}
     place = {key: item[key] for key in ("lane", "at", "n")}
     done = [[outcome["id"], outcome["at"]]]
-    return {**base, **place, "op": "commit", "name": item["then"], "done": done}
+    return {**base, **place, "op": "commit", "name": item["then"], "done": done, "alone": True}
+
+
+def _lone_step(outcome: Json) -> Json | None:
+    """The one step that a plan goes on with, in one activity with what follows it."""
+    if outcome["k"] != "plan" or len(outcome["steps"]) != 1:
+        return None
+    step: Json = outcome["steps"][0]
+    return step if step.get("fuse") or step.get("then") else None
+
+
+def _is_planned(item: Json, outcome: Json) -> bool:
+    """Whether ``item`` is the one step that is recorded to come next."""
+    step = _lone_step(outcome)
+    if step is None or bool(step.get("fuse")) != (item["op"] == "fuse"):
+        return False
+    return (step["id"], step["name"]) == (item["task"], item.get("step") or item["name"])
 
 
 def _next_fused(item: Json, outcome: Json) -> Json | None:
-    if outcome["k"] != "plan" or len(outcome["steps"]) != 1:
-        return None
-    step: dict[str, Any] = outcome["steps"][0]
-    if not step.get("fuse"):
+    step = _lone_step(outcome)
+    if step is None or not step.get("fuse"):
         return None
     base = {key: item[key] for key in OF_A_RUN if key in item}
     if "told" in outcome:

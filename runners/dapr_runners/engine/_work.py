@@ -10,11 +10,13 @@ An *item* (activity input, JSON)::
      "task": task id, "name": activity name, "of": failed task id,     # fuse, step, begin of a lane
      "then": name of the commit that follows in the same activity,     # step
      "done": [[task id, record key], ...], "timed_out": bool,          # commit
+     "alone": true,                                  # commit in the activity of its one step
      "attempt": int, "since": when the first attempt began (s since the epoch),
      "told", "due": when it was planned, and when it was to be tried again, if somebody watches,
      "step": name of the step that is given up,
      "parked": name of the letter that was waited with before,
-     "prev": {"at", "task", "name", "attempt", "by": process}}   # fuse after a plan told early
+     # of the one step of a plan told early: what made the plan
+     "prev": {"at", "task", "name", "attempt", "then", "limit", "by": process}}
 
 An *outcome* (activity result, JSON), by its ``k``::
 

@@ -116,7 +116,7 @@ class Worker:
                 return await self.on_loop(journal.execute(item, looping))
             hands = self._hands
             assert hands is not None
-            if item["op"] == "step":
+            if item["op"] == "step" and "then" not in item:  # else it is alone
                 return await hands.relay(journal.execute(item, relaying))
             return await hands.run(lambda: run_in_thread(journal.execute(item, blocking)))
 

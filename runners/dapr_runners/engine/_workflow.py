@@ -264,15 +264,22 @@ class _Turn:
             state["queue"] = []
             state["busy"] = True
             fuse = {"op": "fuse", "lane": lane, **_at(state), **_step(steps[0])}
-            if "by" in plan:
-                fuse["prev"] = {**_place(item), "by": plan["by"]}
-            self._todo.append(fuse)
+            self._todo.append({**fuse, **self._told_by(plan, item)})
             return
         if timeout := plan.get("timeout"):
             self._watch(self._timer(timeout), "lane-limit", {"lane": lane, "n": plan["n"]})
-        self._open_steps(lane, state)
+        self._open_steps(lane, state, self._told_by(plan, item))
         if state.get("rolling"):
             self._rolled(lane, state, plan)
+
+    def _told_by(self, plan: Json, item: Json) -> Json:
+        """Who told ``plan``, which ``item`` made, before it was recorded: for its one step."""
+        if "by" not in plan:
+            return {}
+        place = {key: item[key] for key in ("at", "task", "name", "attempt", "then") if key in item}
+        if limit := item.get("limit") or self._base.get("limit"):
+            place["limit"] = limit
+        return {"prev": {**place, "by": plan["by"]}}
 
     def _is_wanted(self, item: Json) -> bool:
         """Whether the lane of ``item`` still is where it was when ``item`` was planned: it may have
@@ -301,7 +308,7 @@ class _Turn:
             lane = around
         return True
 
-    def _open_steps(self, lane: str, state: Json) -> None:
+    def _open_steps(self, lane: str, state: Json, told_by: Json | None = None) -> None:
         window = state["window"] or len(state["queue"]) + len(state["open"])
         while state["queue"] and len(state["open"]) < window:
             step = state["queue"].pop(0)
@@ -317,7 +324,7 @@ class _Turn:
             else:
                 item = {"op": "step", "lane": lane, **_at(state), **_step(step)}
                 if step.get("then"):
-                    item["then"] = state["commit"]
+                    item |= {"then": state["commit"], **(told_by or {})}
                     state["busy"] = True
                 self._todo.append(item)
 
@@ -348,10 +355,11 @@ class _Turn:
 
     def _roll(self, state: Json, before: Json | None, item: Json) -> None:
         """Let the next plan of a rolling lane take over what is still open."""
-        state.update({"rolling": True, "busy": False, "waits": []})
+        state.update({"rolling": True, "busy": False, "waits": [], "woken": False})
         if before is not None:
             for part in ("open", "done", "waits"):
                 state[part] = before[part]
+            state["woken"] = before.get("woken", False)
             if "then" in item:
                 state["open"].remove(item["task"])
 
@@ -360,7 +368,7 @@ class _Turn:
             self._watch(self._timer(again), "again", {"lane": lane, "n": plan["n"]})
         self._listen(lane)
         self._say()
-        if state["done"] or state.get("woken"):
+        if (state["done"] or state["woken"]) and not state["busy"]:
             self._advance(lane, state)
 
     def _settled_rolling(self, lane: str, state: Json, outcome: Json) -> None:
@@ -374,7 +382,7 @@ class _Turn:
     def _advance(self, lane: str, state: Json) -> None:
         item = {"op": "commit", "lane": lane, "name": state["commit"], "done": state["done"]}
         self._todo.append({**item, **_at(state)})
-        state["busy"], state["done"] = True, []
+        state["busy"], state["done"], state["woken"] = True, [], False
 
     def _listen(self, lane: str) -> None:
         """The process that holds a lane may find more steps after it told its plan."""
@@ -426,10 +434,6 @@ def _step(step: Json) -> Json:
         if optional in step:
             kept[optional] = step[optional]
     return kept
-
-
-def _place(item: Json) -> Json:
-    return {key: item[key] for key in ("at", "task", "name", "attempt") if key in item}
 
 
 def _clean(item: Json) -> Json:

@@ -256,3 +256,65 @@ def test_a_run_goes_on_beside_a_parked_step_and_carries_it_over() -> None:
     assert drive.next_input is not None
     ((item, about),) = drive.next_input["parked"]
     assert (item["task"], about["at"]) == ("a", "parked/a")
+
+
+class Rolling(Parking):
+    """A run whose root lane is rolling."""
+
+    def wake(self) -> None:
+        """The process that holds the lane has found more steps."""
+        self.decide("wake")
+
+
+def rolling(n: int, *steps: str, **more: Any) -> Json:
+    """A plan of ``steps`` of a rolling lane; one alone is committed by its own activity."""
+    planned = plan(n, *steps, **({"then": True} if len(steps) == 1 else {}))
+    for step in planned["steps"]:
+        step.pop("fuse", None)
+    return {**planned, "commit": "advance", "rolling": True, **more}
+
+
+def test_the_step_of_a_plan_told_early_says_what_made_the_plan() -> None:
+    drive = Rolling()
+    drive.answer("__start__", rolling(0, "a"))
+    drive.answer("a", rolling(1, "b", by="host 1 2"))
+    assert "prev" not in drive.started[-2]
+    assert drive.started[-1]["prev"] == {
+        "at": "0",
+        "task": "a",
+        "name": "a",
+        "then": "advance",
+        "by": "host 1 2",
+    }
+
+
+def test_a_plan_that_was_told_and_not_recorded_is_replaced() -> None:
+    drive = Rolling()
+    drive.answer("__start__", rolling(0, "a"))
+    drive.answer("a", rolling(1, "b", by="host 1 2"))
+    drive.answer("b", rolling(1, "c"))
+    drive.answer("c", rolling(2, "d"))
+    assert drive.names() == ["__start__", "a", "b", "c", "d"]
+    assert (drive.started[-1]["at"], drive.started[-1]["n"]) == ("2", 2)
+
+
+def test_a_lane_that_is_woken_while_it_is_driven_is_driven_again() -> None:
+    drive = Rolling()
+    drive.answer("__start__", rolling(0, "a", "b"))
+    drive.answer("a", step(0, "a"))
+    assert drive.names()[-1] == "advance"
+    drive.wake()
+    assert drive.names().count("advance") == 1
+    drive.answer("advance", rolling(1))
+    assert drive.names().count("advance") == 2
+    assert drive.started[-1]["done"] == []
+
+
+def test_a_lane_that_is_woken_beside_a_step_that_drives_it_on_waits_for_that() -> None:
+    drive = Rolling()
+    drive.answer("__start__", rolling(0, "a"))
+    drive.wake()
+    drive.answer("a", rolling(1, "b"))
+    assert drive.names() == ["__start__", "a", "b"]
+    drive.answer("b", rolling(2, "c", "d"))
+    assert drive.names() == ["__start__", "a", "b", "c", "d", "advance"]
