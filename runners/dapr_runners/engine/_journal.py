@@ -16,7 +16,6 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from dapr_runners.engine._attempts import Marker, is_dead, process_identity
 from dapr_runners.engine._bus import Bus
@@ -27,6 +26,14 @@ from dapr_runners.engine._delivery import Delivery
 from dapr_runners.engine._halts import Abandons, Breaks, Parks
 from dapr_runners.engine._in_flight import InFlight
 from dapr_runners.engine._io import IO, Spawned
+from dapr_runners.engine._items import (
+    asks_about,
+    commit_of,
+    is_planned,
+    lone_step,
+    made_plan_of,
+    next_fused,
+)
 from dapr_runners.engine._keys import (
     BROKEN,
     CANCELLED,
@@ -46,7 +53,6 @@ from dapr_runners.engine._watched import tell_ended, tell_lost, tell_recorded
 from dapr_runners.engine._watching import watching
 from dapr_runners.engine._work import (
     AGAIN,
-    OF_A_RUN,
     Adapter,
     BreaksRun,
     Json,
@@ -157,9 +163,9 @@ class Journal:
             if item["op"] == "fuse":
                 more -= 1
             if outcome["k"] == "step" and "then" in item and "step" not in item:
-                item = _commit_of(item, outcome)
+                item = commit_of(item, outcome)
                 continue
-            following = _next_fused(item, outcome)
+            following = next_fused(item, outcome)
             if following is None or more <= 0 or time.monotonic() >= deadline:
                 return outcome
             if item["op"] != "fuse" and self._limits.steps == 1 and self._limits.seconds is None:
@@ -169,7 +175,7 @@ class Journal:
                 look_at = time.monotonic() + _LOOK_EVERY
                 if await self._is_off(item["run"], io):
                     return outcome
-            item = following if "step" not in item else _about(following)
+            item = following if "step" not in item else asks_about(following)
 
     async def _one(self, work: Work, io: IO) -> Json:
         if "step" in work.item:
@@ -204,14 +210,15 @@ class Journal:
         elif "step" in work.item and (after := await self._remaining(work, io)) > 0:
             return {"k": "wait", "after": after}
         elif not hot and "prev" in work.item:
-            previous = Work(_previous(work.item))
+            before = Work(made_plan_of(work.item))
             plan = await self._plan(work, io)
             if plan is None:
-                return await self._walk(previous.item, io)
-            if not _is_planned(work.item, plan.outcome):
-                return await self._recorded(previous, plan, io)
+                return await self._walk(before.item, io)
+            if not is_planned(work.item, plan.outcome):
+                ended = await io.get(end_key(work.run))
+                return await self._recorded(before, plan, io, ended is None)
             if plan.outbox:  # its maker may have died before it was all sent
-                await io.run(lambda: self._adapter.recorded(previous, plan, None, io.inner))
+                await io.run(lambda: self._adapter.recorded(before, plan, None, io.inner))
             return await self._perform(work, io, hot)
         else:
             return await self._perform(work, io, hot)
@@ -397,7 +404,7 @@ class Journal:
             one_by_one
             and (work.op == "fuse" or begins or "alone" in work.item)
             and not record.messages
-            and _lone_step(record.outcome) is not None
+            and lone_step(record.outcome) is not None
         )
 
     async def _settle(self, work: Work, record: Record, produced: Produced, io: IO) -> Json:
@@ -485,59 +492,3 @@ def _keys_of_steps(run: str, plan: Json) -> list[str]:
     place = f"{plan['lane']}{plan['n']}"
     alone = [step for step in plan["steps"] if not (step.get("loop") or step.get("wait"))]
     return [record_key(run, f"{place}:{step['id']}") for step in alone]
-
-
-def _about(item: Json) -> Json:
-    """The item that asks whether the step of ``item`` is to be given up."""
-    return {**item, "name": "__control__", "step": item["name"]}
-
-
-def _previous(item: Json) -> Json:
-    """The item of what came before a step that is alone: another, or the begin of the run."""
-    of_both = [key for key in (*OF_A_RUN, "lane") if key in item and key != "limit"]
-    kept = {key: item[key] for key in of_both}
-    previous = {key: value for key, value in item["prev"].items() if key != "by"}
-    op = "begin" if "task" not in previous else "step" if "then" in previous else "fuse"
-    return {**kept, "op": op, "n": item["n"] - 1, **previous}
-
-
-def _commit_of(item: Json, outcome: Json) -> Json:
-    """The item that commits the step of ``item``, alone in its lane."""
-    base = {key: item[key] for key in OF_A_RUN if key in item}
-    place = {key: item[key] for key in ("lane", "at", "n")}
-    done = [[outcome["id"], outcome["at"]]]
-    return {**base, **place, "op": "commit", "name": item["then"], "done": done, "alone": True}
-
-
-def _lone_step(outcome: Json) -> Json | None:
-    """The one step that a plan goes on with, in one activity with what follows it."""
-    if outcome["k"] != "plan" or len(outcome["steps"]) != 1:
-        return None
-    step: Json = outcome["steps"][0]
-    return step if step.get("fuse") or step.get("then") else None
-
-
-def _is_planned(item: Json, outcome: Json) -> bool:
-    """Whether ``item`` is the one step that is recorded to come next."""
-    step = _lone_step(outcome)
-    if step is None or bool(step.get("fuse")) != (item["op"] == "fuse"):
-        return False
-    return (step["id"], step["name"]) == (item["task"], item.get("step") or item["name"])
-
-
-def _next_fused(item: Json, outcome: Json) -> Json | None:
-    step = _lone_step(outcome)
-    if step is None or not step.get("fuse"):
-        return None
-    base = {key: item[key] for key in OF_A_RUN if key in item}
-    if "told" in outcome:
-        base["told"] = outcome["told"]
-    return {
-        **base,
-        "op": "fuse",
-        "lane": outcome["lane"],
-        "at": outcome["at"],
-        "n": outcome["n"],
-        "task": step["id"],
-        "name": step["name"],
-    }
