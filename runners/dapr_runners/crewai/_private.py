@@ -108,7 +108,7 @@ PUTS_DATE_IN_PROMPT = not hasattr(Agent, _DATE_IN_TASK)
 
 PATCHED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (BaseLLM, ("__getattribute__", "_track_token_usage_internal")),
-    (BaseTool, ("__getattribute__",)),
+    (BaseTool, ("__getattribute__", "__setattr__")),
     (Task, ("execute_async", "_execute_task_async", "aexecute_sync", "_execute_core")),
     (Task, ("_aexecute_core",)),
     (

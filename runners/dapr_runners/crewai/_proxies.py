@@ -17,6 +17,7 @@ from dapr_runners.crewai._driver import usage_of_step
 from dapr_runners.crewai._outcomes import Outcome
 from dapr_runners.crewai._patching import replace
 from dapr_runners.crewai._strands import Place, current_place
+from dapr_runners.crewai._uses import COUNT, uses_seen
 
 _LLM_PARAMETERS = (
     "messages",
@@ -29,6 +30,7 @@ _LLM_PARAMETERS = (
 )
 _LLM_METHODS = frozenset(("call", "acall"))
 _TOOL_METHODS = frozenset(("_run", "_arun"))
+_TOOL_NAMES = _TOOL_METHODS | {"func", COUNT}
 
 
 def install() -> None:
@@ -50,6 +52,10 @@ def _llm_lookup(original: Any) -> Any:
 def _tool_lookup(original: Any) -> Any:
     def lookup(self: Any, name: str) -> Any:
         found = original(self, name)
+        if name not in _TOOL_NAMES:
+            return found
+        if name == COUNT:
+            return uses_seen(self, found)
         if name == "func":
             is_step = isinstance(self, crew.Tool)
         else:

@@ -11,6 +11,7 @@ from crew_helpers import Background, make_agent, make_crew, questions
 from crewai import Crew, Flow, Process, Task
 from crewai.flow.flow import and_, listen, or_, router, start
 from crewai.tools import tool
+from pydantic import BaseModel, field_validator
 from scripted import ScriptedLLM, Tool, final, searching, use
 
 from dapr_runners.crewai import DaprWorkflowCrewRunner, DaprWorkflowFlowRunner
@@ -224,3 +225,77 @@ def test_what_an_agent_found_in_the_cache_it_finds_again(make: Any) -> None:
     second_runner.answer("s", asked.key, "")
     assert second_runner.resume("s").raw == "all"
     assert looked_up == ["x"]
+
+
+def test_the_last_use_of_a_tool_stays_with_the_agent_that_had_it(make: Any) -> None:
+    """Two agents at work share a tool that may be used once. The first had it; when the run is
+    driven again, the first is late."""
+    had, over = threading.Event(), threading.Event()
+    builds: list[int] = []
+
+    def waiting(query: str) -> str:
+        assert had.wait(_PATIENCE)
+        return "waited"
+
+    def call(name: str) -> list[dict[str, Any]]:
+        function = {"name": name, "arguments": '{"query": "x"}'}
+        return [{"id": name, "type": "function", "function": function}]
+
+    def first(said: str) -> Any:
+        if "found x" not in said:
+            return call("scarce")
+        had.set()
+        return "first"
+
+    def second(said: str) -> Any:
+        if "usage limit" in said:
+            return "second"
+        return call("scarce") if "waited" in said else call("wait")
+
+    class Late(BaseModel):
+        """Arguments that are ready when the other agent is over, if the run is driven again."""
+
+        query: str
+
+        @field_validator("query")
+        @classmethod
+        def wait(cls, query: str) -> str:
+            assert len(builds) == 1 or over.wait(_PATIENCE)
+            return query
+
+    scarce = Tool(name="scarce", max_usage_count=1, args_schema=Late)
+
+    def build(inputs: Any) -> Crew:
+        builds.append(1)
+        agents = [
+            make_agent(llm=ScriptedLLM(first, native=True), tools=[scarce], role="first"),
+            make_agent(
+                llm=ScriptedLLM(second, native=True),
+                tools=[scarce, Tool(waiting, name="wait")],
+                role="second",
+            ),
+        ]
+        tasks = [
+            Task(
+                description=agent.role,
+                expected_output="e",
+                agent=agent,
+                async_execution=True,
+                human_input=agent.role == "second",
+                callback=lambda output: over.set() if output.agent == "second" else None,
+            )
+            for agent in agents
+        ]
+        last = make_agent(lambda said: final("all"))
+        join = Task(description="join", expected_output="e", agent=last, context=tasks)
+        return Crew(agents=[*agents, last], tasks=[*tasks, join])
+
+    first_runner = make(DaprWorkflowCrewRunner, build, name="scarce")
+    Background(first_runner)
+    (asked,) = questions(first_runner)
+    first_runner.shutdown()
+    second_runner = make(DaprWorkflowCrewRunner, build, name="scarce")
+    second_runner.answer("s", asked.key, "")
+    result = second_runner.resume("s")
+    assert [task.raw for task in result.tasks_output] == ["first", "second", "all"]
+    assert scarce.calls == ["x"]
