@@ -104,8 +104,16 @@ suite-crewai:
 	$(MAKE) $(CREWAI_VENV)/.installed
 	$(CREWAI_VENV)/bin/python tests/suites/crewai/run.py $(abspath $(CREWAI_SRC))
 
+# The locked versions, with what pyproject.toml has new. Versions that still fit stay as they are.
+lock:
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
+	  --python-version 3.11 --extra all --group test --group lint pyproject.toml -o $(LOCK)
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
+	  --python-version 3.11 --extra langgraph --group suite-langgraph pyproject.toml -o $(SUITE_LOCK)
+
 lint: venv
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive runners
 
 clean:
 	rm -rf $(VENV) .venv-dapr-* .venv-crewai-* .venv-suite* .dapr-runners

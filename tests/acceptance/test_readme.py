@@ -1,5 +1,5 @@
 """Every command and program of the README works, and prints what the README says; and so for
-CONTRIBUTING.md."""
+CONTRIBUTING.md and SECURITY.md."""
 
 import ast
 import functools
@@ -17,7 +17,7 @@ from readme_blocks import Block, blocks_of
 from engines import Sidecar
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")]
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 PATIENCE_SECONDS = 300
 

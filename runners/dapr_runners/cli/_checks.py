@@ -4,7 +4,7 @@ is broken may be the import itself."""
 import json
 import platform
 import re
-import subprocess
+import subprocess  # nosec B404 # for this Python, see below
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -114,7 +114,7 @@ print("\\n" + json.dumps(error))
 
 
 def _begin_import(module: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
+    return subprocess.Popen(  # nosec B603 # this Python; modules named in this file
         [sys.executable, "-c", _IMPORT, module],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -15,6 +15,7 @@ from dapr_runners.crewai.errors import UnsupportedCrewError
 from dapr_runners.effects import DeadLetters, EffectHost
 from dapr_runners.engine import (
     IO,
+    MAX_VALUE_SIZE,
     Bus,
     Chunk,
     Claim,
@@ -47,7 +48,8 @@ class CrewAIRunner(QuestionsRunner):
     classes the codec may rebuild beyond those of the crew's tasks, tools and modules, and codec
     extensions. ``multitask_strategy``: what a call does while its session has an active run with
     other inputs. ``live_pubsub`` names a pub/sub component for what models say in other processes
-    while they say it (default: in small batches through the state store).
+    while they say it (default: in small batches through the state store). ``max_value_size`` (bytes
+    as stored; None: any): larger values are refused.
     """
 
     framework = "crewai"
@@ -72,6 +74,7 @@ class CrewAIRunner(QuestionsRunner):
         multitask_strategy: MultitaskStrategy = "reject",
         allow_types: Iterable[Any] = (),
         live_pubsub: str | None = None,
+        max_value_size: int | None = MAX_VALUE_SIZE,
         worker: Worker | None = None,
     ) -> None:
         if on_mismatch not in ("raise", "accept"):
@@ -88,7 +91,7 @@ class CrewAIRunner(QuestionsRunner):
                 reason=f"it is a {type(source).__name__}",
                 remedy="There are runners for an Agent, a Crew and a Flow: take the one for it.",
             )
-        self._types = Types(allow_types, self._program.modules)
+        self._types = Types(allow_types, self._program.modules, max_value_size)
         retry_after = _never if retry is None else retry.pause
         bus = Bus()
         store = store or StateStore(store_name, address=address)

@@ -24,7 +24,13 @@ _MAX_HINTED = 64
 class Types:
     """The classes that records of a runner may hold. It learns more as crews are built."""
 
-    def __init__(self, allow_types: Iterable[Any], modules: Iterable[str]) -> None:
+    def __init__(
+        self,
+        allow_types: Iterable[Any],
+        modules: Iterable[str],
+        max_value_size: int | None = None,
+    ) -> None:
+        self._max_bytes = max_value_size
         extra = list(allow_types)
         own: list[Extension[Any]] = [item for item in extra if isinstance(item, Extension)]
         self._extensions = [*own, *(item for item in EXTENSIONS if item not in own)]
@@ -34,12 +40,15 @@ class Types:
         self._lock = threading.Lock()
         self._known: set[Any] = set()
         self._hinted: OrderedDict[tuple[Any, ...], Codec] = OrderedDict()
-        self.codec = Codec(self._allow, extensions=self._extensions)
+        self.codec = self._codec_of(self._allow)
+
+    def _codec_of(self, allow: AllowList) -> Codec:
+        return Codec(allow, extensions=self._extensions, max_bytes=self._max_bytes)
 
     def child(self) -> "Types":
         """The same, to learn more without it: the classes of one crew may be built anew, under the
         same names, for the next."""
-        child = Types(self._extensions, ())
+        child = Types(self._extensions, (), self._max_bytes)
         child._allow, child.codec = self._allow, self.codec
         return child
 
@@ -55,7 +64,7 @@ class Types:
             self._known.add(tuple(new))  # an id is one's own only while it lives
             classes = [root for root in new if isinstance(root, type)]
             self._allow |= AllowList.of(*new, modules=names, extra=classes)
-            self.codec = Codec(self._allow, extensions=self._extensions)
+            self.codec = self._codec_of(self._allow)
             self._hinted.clear()
 
     def codec_with(self, *hints: Any) -> Codec:
@@ -68,7 +77,7 @@ class Types:
             if codec is None:
                 classes = [hint for hint in hints if isinstance(hint, type)]
                 allow = self._allow | AllowList.of(*hints, extra=classes)
-                codec = self._hinted[hints] = Codec(allow, extensions=self._extensions)
+                codec = self._hinted[hints] = self._codec_of(allow)
                 if len(self._hinted) > _MAX_HINTED:
                     self._hinted.popitem(last=False)
             return codec

@@ -41,7 +41,7 @@ from dapr_runners.engine._recent import Recent
 from dapr_runners.engine._restart import restart
 from dapr_runners.engine._retry import Retry
 from dapr_runners.engine._roster import Member, roster
-from dapr_runners.engine._runner import Runner
+from dapr_runners.engine._runner import MAX_VALUE_SIZE, Runner
 from dapr_runners.engine._sdk import receive_limit
 from dapr_runners.engine._telling import Telling
 from dapr_runners.engine._tenants import mark_of, tenant_mark, within
@@ -95,6 +95,7 @@ __all__ = [
     "ANY_NAME",
     "FAILED",
     "IO",
+    "MAX_VALUE_SIZE",
     "PARKED",
     "UNSENT",
     "Abandons",

@@ -231,7 +231,7 @@ class Journal:
             return outcome
         body: Json = {"error": self._codec.encode(error, "the error"), "artifacts": []}
         record = Record(BROKEN, outcome, body, [], [], self._identity, work.attempt)
-        data = self._codec.encode(record.pack(), "the end of the run")
+        data = self._codec.encode_plain(record.pack(), "the end of the run")
         ours = await io.create(record_key(work.run, BROKEN), data)
         if not ours:
             found = await io.get(record_key(work.run, BROKEN))

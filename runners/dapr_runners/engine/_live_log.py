@@ -111,11 +111,11 @@ class LiveLog:
         at = record_key(run, live_key(key, number))
         try:
             if self._pubsub is not None:
-                data = self._codec.encode([key, list(chunks)], "live chunks")
+                data = self._codec.encode_plain([key, list(chunks)], "live chunks")
                 self._pubsub.publish(live_topic(run), data)
             # A topic keeps nothing for a caller whose subscription comes a moment later: what it
             # missed it finds here.
-            self._store.put(at, self._codec.encode(list(chunks), "live chunks"))
+            self._store.put(at, self._codec.encode_plain(list(chunks), "live chunks"))
         except DaprRunnersError as error:
             # The chunks are in the step's record as well: a caller gets them later.
             logger.warning("live chunks %s: %s", at, error)

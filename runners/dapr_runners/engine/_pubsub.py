@@ -49,35 +49,35 @@ class PubSub:
 
     def subscribe(self, topic: str, listener: Callable[[bytes], None]) -> Callable[[], None]:
         """Call ``listener`` (from a thread) for each message of ``topic``; returns its end."""
-        requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
         initial = api_v1.SubscribeTopicEventsRequestInitialAlpha1(
             pubsub_name=self.name, topic=topic
         )
-        requests.put(api_v1.SubscribeTopicEventsRequestAlpha1(initial_request=initial))
-        call = self._stub.SubscribeTopicEventsAlpha1(_until_none(requests), metadata=self._metadata)
+        outgoing.put(api_v1.SubscribeTopicEventsRequestAlpha1(initial_request=initial))
+        call = self._stub.SubscribeTopicEventsAlpha1(_until_none(outgoing), metadata=self._metadata)
 
         def opened(data: bytes) -> None:
             listener(self._store.opened(topic, data))
 
         thread = threading.Thread(
-            target=_listen, args=(call, requests, opened), name="dapr-runners-topic", daemon=True
+            target=_listen, args=(call, outgoing, opened), name="dapr-runners-topic", daemon=True
         )
         thread.start()
 
         def close() -> None:
-            requests.put(None)
+            outgoing.put(None)
             call.cancel()
 
         return close
 
 
-def _until_none(requests: "queue.SimpleQueue[Any]") -> Iterator[Any]:
-    while (request := requests.get()) is not None:
+def _until_none(outgoing: "queue.SimpleQueue[Any]") -> Iterator[Any]:
+    while (request := outgoing.get()) is not None:
         yield request
 
 
 def _listen(
-    call: Any, requests: "queue.SimpleQueue[Any]", listener: Callable[[bytes], None]
+    call: Any, outgoing: "queue.SimpleQueue[Any]", listener: Callable[[bytes], None]
 ) -> None:
     success = appcallback_v1.TopicEventResponse()
     try:
@@ -88,7 +88,7 @@ def _listen(
                 processed = api_v1.SubscribeTopicEventsRequestProcessedAlpha1(
                     id=message.id, status=success
                 )
-                requests.put(api_v1.SubscribeTopicEventsRequestAlpha1(event_processed=processed))
+                outgoing.put(api_v1.SubscribeTopicEventsRequestAlpha1(event_processed=processed))
     except DaprRunnersError as error:
         logger.warning("a live message cannot be read, and no more will be: %s", error)
         call.cancel()

@@ -52,7 +52,7 @@ class Retry:
             wait = min(self.first_interval * self.backoff ** (attempt - 1), self.cap)
         except OverflowError:
             wait = self.cap
-        wait += wait * self.jitter * random.random()
+        wait += wait * self.jitter * random.random()  # nosec B311 # spreads waits, no secret
         wait = max(wait, asked_to_wait(error))
         if self.deadline is not None and age + wait > self.deadline:
             return None

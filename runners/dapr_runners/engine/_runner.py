@@ -66,6 +66,8 @@ from dapr_runners.state import (
 )
 
 logger = logging.getLogger("dapr_runners")
+MAX_VALUE_SIZE = 256 << 20
+"""Bytes that a value may have as it is stored, unless the runner says otherwise."""
 _VIEWS = 256
 """Tenants for which a process keeps what :meth:`Runner.for_tenant` gives."""
 T = TypeVar("T")
@@ -423,7 +425,7 @@ class Runner:
             "at": at,
         }
         record = Record(at, outcome, body, [], [], process_identity())
-        data = self._codec.encode(record.pack(), f"the record {at}")
+        data = self._codec.encode_plain(record.pack(), f"the record {at}")
         await self._telling.untold.add(io, run, at)
         ours = await io.create(record_key(run, at), data)
         if ours:

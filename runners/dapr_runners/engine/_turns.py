@@ -332,7 +332,7 @@ class Turns:
         fields = (
             pointer.turn, pointer.run, pointer.fingerprint, pointer.spec, pointer.delivered
         )  # fmt: skip
-        return self._codec.encode(list(fields), "the thread's pointer")
+        return self._codec.encode_plain(list(fields), "the thread's pointer")
 
     def _pointer(self, key: str, data: bytes) -> Pointer:
         plain = self._codec.decode(data, key)
@@ -344,7 +344,7 @@ class Turns:
 def pack_spec(codec: Codec, fingerprint: str, spec: Json) -> bytes:
     """What a run is started with, as stored; no two calls store the same."""
     head = {"fingerprint": fingerprint, "call": secrets.token_hex(16)}
-    return codec.encode({**head, **spec}, "the run's input")
+    return codec.encode_plain({**head, **spec}, "the run's input")
 
 
 def unpack_spec(codec: Codec, data: bytes, run: str) -> Json:

@@ -11,6 +11,7 @@ from langgraph.pregel import Pregel
 from dapr_runners.effects import DeadLetters
 from dapr_runners.engine import (
     IO,
+    MAX_VALUE_SIZE,
     Bus,
     Chunk,
     Claim,
@@ -76,6 +77,7 @@ class DaprWorkflowGraphRunner(Runner):
     (the fast lane); ``seconds_per_activity`` bounds it by time instead. ``allow_types`` are classes
     the codec may rebuild beyond those of the graph's schemas and modules, and codec extensions.
     ``artifact_limit`` (bytes): larger values are stored once, by content hash.
+    ``max_value_size`` (bytes as stored; None: any): larger values are refused.
     ``multitask_strategy``: what a call does while its thread has an active run with another input.
     ``on_disconnect``: what becomes of a run whose caller closes the stream or is cancelled. It goes
     on ("continue"), and a call with the same input attaches to it; or it is cancelled with its
@@ -118,6 +120,7 @@ class DaprWorkflowGraphRunner(Runner):
         on_saver_error: Literal["raise", "retry"] = "raise",
         allow_types: Iterable[Any] = (),
         artifact_limit: int = 65_536,
+        max_value_size: int | None = MAX_VALUE_SIZE,
         live_pubsub: str | None = None,
         record_answers: bool = True,
         worker: Worker | None = None,
@@ -138,7 +141,7 @@ class DaprWorkflowGraphRunner(Runner):
         self._max_steps = max_steps
         self._on_disconnect = on_disconnect
         self._store_name = store_name
-        codec = codec_for(graph, allow_types)
+        codec = codec_for(graph, allow_types, max_value_size)
         store = store or StateStore(store_name, address=address)
         bus = Bus()
         retry_after = _never if retry is None else retry.pause

@@ -26,7 +26,11 @@ _LANGUAGE_MODULES = (
 """Modules whose data classes a graph's values commonly are."""
 
 
-def codec_for(graph: Pregel[Any, Any, Any, Any], allow_types: Iterable[Any]) -> Codec:
+def codec_for(
+    graph: Pregel[Any, Any, Any, Any],
+    allow_types: Iterable[Any],
+    max_value_size: int | None = None,
+) -> Codec:
     """The codec for a graph's values: it rebuilds the classes its schemas name, the data classes of
     the modules its functions come from, LangChain's and LangGraph's own, and ``allow_types``."""
     extra = list(allow_types)
@@ -38,7 +42,7 @@ def codec_for(graph: Pregel[Any, Any, Any, Any], allow_types: Iterable[Any]) -> 
     allow = AllowList.of(
         *roots, modules=[*_imported(_LANGUAGE_MODULES), *sorted(modules)], extra=classes
     )
-    return Codec(allow, extensions=[_SEND, *extensions])
+    return Codec(allow, extensions=[_SEND, *extensions], max_bytes=max_value_size)
 
 
 _SEND: Extension[Send] = Extension(

@@ -28,8 +28,14 @@ class HealthServer:
             self._server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # A client that goes away, is too slow or does not speak HTTP is its own affair.
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+        # A client that goes away, is too slow, sends more than 64 KiB or does not speak HTTP is its
+        # own affair.
+        with contextlib.suppress(
+            ConnectionError,
+            asyncio.IncompleteReadError,
+            asyncio.LimitOverrunError,
+            TimeoutError,
+        ):
             async with asyncio.timeout(_TIMEOUT):
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 status, body = self._answer(head)

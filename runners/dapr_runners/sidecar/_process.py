@@ -2,7 +2,7 @@
 
 import json
 import os
-import subprocess
+import subprocess  # nosec B404 # for this Python, see below
 import sys
 import threading
 from pathlib import Path
@@ -75,7 +75,7 @@ class EmbeddedSidecar:
         """Start it and return once it serves; raises :class:`SidecarStartError`."""
         if self._process is not None:
             raise self._error("It is running already.")
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # nosec B603 # this Python and this package
             self._command(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -44,7 +44,8 @@ class Remove:
 def read(db: sqlite3.Connection, store: str, key: str) -> Stored | None:
     """The value of ``key``."""
     row = db.execute(
-        f"SELECT value, etag, expires_at FROM state WHERE store = ? AND key = ? AND {_ALIVE}",
+        # _ALIVE is a constant of this module.
+        f"SELECT value, etag, expires_at FROM state WHERE store = ? AND key = ? AND {_ALIVE}",  # nosec B608
         (store, key, time.time_ns()),
     ).fetchone()
     return None if row is None else Stored(*row)

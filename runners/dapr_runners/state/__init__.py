@@ -21,6 +21,7 @@ from dapr_runners.state.errors import (
     StateStoreError,
     UnauthorizedError,
     UnstorableValueError,
+    ValueTooLargeError,
     WrongEncryptionKeyError,
     is_lasting,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "StoredValue",
     "UnauthorizedError",
     "UnstorableValueError",
+    "ValueTooLargeError",
     "WrongEncryptionKeyError",
     "artifact_key",
     "as_json",

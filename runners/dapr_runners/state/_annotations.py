@@ -94,7 +94,7 @@ def _hints(item: Any) -> Iterator[object]:
         scope = vars(sys.modules.get(owner.__module__, types))
         try:
             own: dict[str, Any] = owner.__annotations__
-        except Exception:
+        except Exception:  # nosec B112 # what does not evaluate is left out, see above
             continue  # Python evaluates them on this access from 3.14 on
         for name, hint in own.items():
             single = types.SimpleNamespace(__annotations__={name: hint})
@@ -102,5 +102,5 @@ def _hints(item: Any) -> Iterator[object]:
                 yield from typing.get_type_hints(
                     single, globalns=scope, localns=dict(vars(owner)), include_extras=True
                 ).values()
-            except Exception:
+            except Exception:  # nosec B112 # what does not evaluate is left out, see above
                 continue

@@ -38,7 +38,7 @@ from dapr_runners.state._wire import (
     expect,
     too_deep,
 )
-from dapr_runners.state.errors import CorruptRecordError, UnstorableValueError
+from dapr_runners.state.errors import CorruptRecordError, UnstorableValueError, ValueTooLargeError
 
 T = TypeVar("T")
 
@@ -74,11 +74,19 @@ class Codec:
     """Values to bytes and back, with every type exact.
 
     ``allow``: the classes that may be rebuilt; ``extensions``: how further types are stored, first
-    match first. Threads may share a codec.
+    match first; ``max_bytes``: how large what :meth:`encode` gives may be. Threads may share a
+    codec.
     """
 
-    def __init__(self, allow: AllowList, *, extensions: Sequence[Extension[Any]] = ()) -> None:
+    def __init__(
+        self,
+        allow: AllowList,
+        *,
+        extensions: Sequence[Extension[Any]] = (),
+        max_bytes: int | None = None,
+    ) -> None:
         self.allow = allow
+        self.max_bytes = max_bytes
         self._extensions = tuple(extensions)
         self._named = {extension.name: extension for extension in self._extensions}
         if len(self._named) != len(self._extensions):
@@ -109,7 +117,9 @@ class Codec:
         """The bytes of ``value``. Equal plain values give equal bytes.
 
         Raises :class:`UnstorableValueError` if :meth:`decode` could not give back a value of the
-        same types; it names the culprit as a path that starts with ``where``.
+        same types; it names the culprit as a path that starts with ``where``. Raises
+        :class:`ValueTooLargeError` if they are more than ``max_bytes`` and ``value`` is no
+        exception.
         """
         writer = Writer(self._encoders)
         try:
@@ -118,6 +128,18 @@ class Codec:
             raise _error(failure, value, writer.trail, where) from failure.__cause__
         except RecursionError as error:
             raise _error(too_deep(value), value, (), where) from error
+        limit = self.max_bytes
+        # Not of an error: it must be possible to record what went wrong.
+        if limit is not None and len(body) > limit and not isinstance(value, BaseException):
+            raise ValueTooLargeError(
+                where=where,
+                type_name=name_of(type(value)).replace(":", ".").removeprefix("builtins."),
+                reason="it is too large",
+                remedy="Keep it elsewhere and store where that is, or raise the runner's"
+                " max_value_size.",
+                size=len(body),
+                limit=limit,
+            )
         return b"".join((_HEAD, zlib.crc32(body).to_bytes(_CHECKSUM, "big"), body))
 
     def encode_plain(self, value: object, where: str = "value") -> bytes:

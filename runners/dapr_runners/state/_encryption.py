@@ -16,7 +16,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import grpc
@@ -37,7 +37,7 @@ from dapr_runners.state.errors import (
 )
 
 KEYS_VARIABLE = "DAPR_RUNNERS_ENCRYPTION_KEYS"
-SECRET_VARIABLE = "DAPR_RUNNERS_ENCRYPTION_SECRET"
+SECRET_VARIABLE = "DAPR_RUNNERS_ENCRYPTION_SECRET"  # nosec B105 # a name, no secret
 PLAINTEXT_VARIABLE = "DAPR_RUNNERS_ENCRYPTION_PLAINTEXT"
 
 SEALED = b"\x00dr-sealed\x01\xd3\x8f\x1e\xa4"
@@ -52,10 +52,10 @@ class _Key:
     """A secret key, and what is derived from it once."""
 
     id: str
-    secret: bytes
+    secret: bytes = field(repr=False)
     head: bytes
     """What values that it seals begin with."""
-    naming: bytes
+    naming: bytes = field(repr=False)
     """For names that are made of contents."""
 
     @classmethod

@@ -70,6 +70,15 @@ class UnstorableValueError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class ValueTooLargeError(UnstorableValueError):
+    """{where} is a {type_name} of {size} bytes as it is stored, and a value may have {limit} here.
+    It was refused before anything was written, so this step is not recorded. {remedy}"""
+
+    size: int
+    limit: int
+
+
+@dataclass(eq=False)
 class CorruptRecordError(DaprRunnersError):
     """The record {key!r} cannot be read back: {reason}. The run that needs it cannot go on, and
     guessing would change its result. Restore the state store from a backup, or purge the run and

@@ -9,7 +9,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Send
 from run_helpers import MakeRunner, Node, State, chain, collect
 
-from dapr_runners.state import UnstorableValueError
+from dapr_runners.state import UnstorableValueError, ValueTooLargeError
 
 
 def opens(state: State) -> Any:
@@ -30,6 +30,26 @@ def test_what_a_node_returns(make_runner: MakeRunner) -> None:
     assert [first.executions, last.executions] == [1, 0]
     state = runner.get_state({"configurable": {"thread_id": "t"}})
     assert state.values == {"x": 1, "log": ["first"]}
+
+
+def test_a_value_over_the_limit(make_runner: MakeRunner) -> None:
+    def brings(state: State) -> Any:
+        return {"log": ["x" * 2000]}
+
+    last = Node("last")
+    runner = make_runner(chain(brings, last), max_value_size=1000)
+    with pytest.raises(ValueTooLargeError) as told:
+        runner.invoke({"x": 1})
+    assert str(told.value) == (
+        "node 'brings', key 'log' is a list of 2004 bytes as it is stored, and a value may have "
+        "1000 here. It was refused before anything was written, so this step is not recorded. Keep "
+        "it elsewhere and store where that is, or raise the runner's max_value_size."
+    )
+    assert (told.value.size, told.value.limit) == (2004, 1000)
+    with pytest.raises(ValueTooLargeError, match="the input"):
+        runner.invoke({"log": ["x" * 2000]})
+    assert last.executions == 0
+    assert make_runner(chain(brings), max_value_size=None).invoke({"x": 1})["log"]
 
 
 def test_what_a_parallel_node_returns(make_runner: MakeRunner) -> None:

@@ -1,7 +1,9 @@
 """The sidecar as a process: how it starts and ends, whom it lets in, which files it takes."""
 
+import contextlib
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -49,6 +51,15 @@ def _code(call: Any, *arguments: Any, **more: Any) -> grpc.StatusCode:
     with pytest.raises(grpc.RpcError) as refusal:
         call(*arguments, **more)
     return refusal.value.code()
+
+
+def test_a_request_that_is_too_large_is_cut_off(tmp_path: Path) -> None:
+    with EmbeddedSidecar(tmp_path / "a.db") as sidecar:
+        client = socket.create_connection(("127.0.0.1", sidecar.http_port), timeout=10)
+        with client, contextlib.suppress(ConnectionError):  # it hangs up in the middle
+            client.sendall(b"GET /v1.0/healthz HTTP/1.1\r\nx: " + b"x" * 1_000_000)
+            assert client.recv(1) == b""
+        assert _http(sidecar.http_port, "/v1.0/healthz") == 204
 
 
 def test_it_is_healthy_and_keeps_its_ports(tmp_path: Path) -> None:

@@ -153,7 +153,8 @@ def attempts(key: str) -> Iterator[Flow[None]]:
         CheckpointContentionError: after :data:`ATTEMPTS` rounds.
     """
     for attempt in range(ATTEMPTS):
-        yield _pause(random.uniform(0.0, min(0.001 * 2**attempt, _LONGEST_PAUSE)))
+        longest = min(0.001 * 2**attempt, _LONGEST_PAUSE)
+        yield _pause(random.uniform(0.0, longest))  # nosec B311 # spreads waits, no secret
     raise CheckpointContentionError(key=key, attempts=ATTEMPTS)
 
 
