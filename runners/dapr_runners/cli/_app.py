@@ -2,12 +2,15 @@
 
 import typer
 
+from dapr_runners.cli._answer import answer
 from dapr_runners.cli._cancel import cancel
 from dapr_runners.cli._chaos import chaos
+from dapr_runners.cli._control import resume, suspend, terminate
 from dapr_runners.cli._dead_letter import dead_letter
 from dapr_runners.cli._doctor import doctor
 from dapr_runners.cli._events import events
 from dapr_runners.cli._list import list_runs
+from dapr_runners.cli._purge import purge
 from dapr_runners.cli._run import run
 from dapr_runners.cli._show import show
 
@@ -28,7 +31,12 @@ app.command("list")(list_runs)
 app.command("show")(show)
 app.command("events")(events)
 app.command("logs", hidden=True)(events)
+app.command("answer")(answer)
+app.command("suspend")(suspend)
+app.command("resume")(resume)
 app.command("cancel")(cancel)
+app.command("terminate")(terminate)
+app.command("purge")(purge)
 app.add_typer(dead_letter)
 
 

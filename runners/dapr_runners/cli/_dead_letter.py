@@ -166,7 +166,12 @@ def _letters(where: Sidecar, runner: str | None = None) -> "DeadLetters":
     from dapr_runners.effects import DeadLetters
     from dapr_runners.state import StateStore
 
-    return DeadLetters(store=StateStore(where.store_name, address=where.address), runner=runner)
+    return DeadLetters(
+        store=StateStore(where.store_name, address=where.address),
+        runner=runner,
+        tenant=where.tenant,
+        all_tenants=where.tenant is None,
+    )
 
 
 def _plain(letter: "DeadLetter") -> dict[str, Any]:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
+from dapr_runners.cli._insights import insight_into
 from dapr_runners.cli._options import AsJson, Follow, RunId, console, print_json
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 
 if TYPE_CHECKING:
-    from dapr_runners.engine import Overview, RunSummary, StepSummary
+    from dapr_runners.engine import Overview, Question, RunSummary, StepSummary
 
 _console = console()
 _COLOURS = {"completed": "green", "failed": "red", "planned": "cyan"}
@@ -25,6 +26,7 @@ def show(where: Sidecar, run_id: RunId, follow: Follow = False, as_json: AsJson 
     """
     from dapr_runners.effects import with_effects
     from dapr_runners.engine import run_in_thread
+    from dapr_runners.state import as_json as as_plain
 
     with where.runs() as runs:
         if follow:
@@ -32,14 +34,26 @@ def show(where: Sidecar, run_id: RunId, follow: Follow = False, as_json: AsJson 
             return
         run = run_in_thread(runs.run(run_id))
         steps = run_in_thread(with_effects(runs, run_id, run_in_thread(runs.steps(run_id))))
+        questions = run_in_thread(_questions(runs, run))
     if as_json:
         plain: dict[str, Any] = dataclasses.asdict(run)
         plain["steps"] = [dataclasses.asdict(step) for step in steps]
-        print_json(plain)
+        plain["questions"] = [dataclasses.asdict(question) for question in questions]
+        print_json(as_plain(plain))
         return
     _print_run(run)
     for step in steps:
         _print_step(step)
+    for question in questions:
+        prompt = escape(str(as_plain(question.prompt)))
+        _console.print(f"  asks         {escape(question.key)}  {prompt}")
+
+
+async def _questions(runs: "Overview", run: "RunSummary") -> "list[Question]":
+    """What the run asks. Who asks nothing need not have its framework here."""
+    if run.status not in ("waiting", "interrupted"):
+        return []
+    return await (await insight_into(runs, run.run_id)).questions(runs, run.run_id)
 
 
 def _follow(runs: "Overview", run_id: str, as_json: bool) -> None:

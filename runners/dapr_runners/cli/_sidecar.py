@@ -32,6 +32,9 @@ def _options(
     token: Annotated[
         str | None, typer.Option("--token", help="Its API token. Default: DAPR_API_TOKEN.")
     ] = None,
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", help="Of this tenant's runs alone.")
+    ] = None,
 ) -> None: ...
 
 
@@ -41,18 +44,19 @@ class Sidecar:
 
     address: str
     store_name: str
+    tenant: str | None = None
 
     @contextmanager
     def runs(self) -> "Generator[Overview]":
         """The runs there. Raises what is wrong with the sidecar."""
-        from dapr_runners.engine import Overview, Worker
+        from dapr_runners.engine import Overview, Worker, tenant_mark
         from dapr_runners.state import StateStore
 
         worker = Worker(self.address)
         worker.probe()
         store = StateStore(self.store_name, address=self.address)
         try:
-            yield Overview(store, worker)
+            yield Overview(store, worker, None if self.tenant is None else tenant_mark(self.tenant))
         finally:
             store.close()
             worker.client.close()
@@ -83,7 +87,11 @@ def on_sidecar(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _named(
-    store_name: str, dapr_grpc_port: int | None, endpoint: str | None, token: str | None
+    store_name: str,
+    dapr_grpc_port: int | None,
+    endpoint: str | None,
+    token: str | None,
+    tenant: str | None,
 ) -> Sidecar:
     if endpoint is not None and dapr_grpc_port is not None:
         raise typer.BadParameter("name the sidecar with one of --endpoint and --dapr-grpc-port")
@@ -92,7 +100,7 @@ def _named(
 
         os.environ["DAPR_API_TOKEN"] = token
         vars(settings)["DAPR_API_TOKEN"] = token  # the SDK has read the variable by now
-    return Sidecar(endpoint or _address_of(dapr_grpc_port), store_name)
+    return Sidecar(endpoint or _address_of(dapr_grpc_port), store_name, tenant)
 
 
 def _address_of(grpc_port: int | None) -> str:

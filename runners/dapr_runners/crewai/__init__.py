@@ -18,11 +18,11 @@ from dapr_runners.crewai._runner import (
 from dapr_runners.crewai.errors import (
     AlreadyAnsweredError,
     CannotRebuildError,
-    QuestionNotFoundError,
     StepMismatchError,
     UnsupportedCrewAIError,
     UnsupportedCrewError,
 )
+from dapr_runners.engine import QuestionNotFoundError
 
 __all__ = [
     "AlreadyAnsweredError",

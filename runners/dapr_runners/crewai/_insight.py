@@ -1,13 +1,17 @@
 """Runs of crews, for who has not the crew: their events, their questions, and the answers."""
 
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
+from dapr_runners.crewai._asked import Asked
 from dapr_runners.crewai._events import run_events
 from dapr_runners.engine import (
+    Answers,
     Chunk,
     Claim,
     Json,
     Overview,
+    Question,
     Record,
     those_after,
     told_to_the_end,
@@ -16,6 +20,8 @@ from dapr_runners.engine import (
 
 class CrewInsight:
     """What an overview of runs cannot know of crews."""
+
+    answers_are_texts = True
 
     async def events(
         self, runs: Overview, run: str, *, after: str | None = None, follow: bool = True
@@ -29,3 +35,15 @@ class CrewInsight:
         events = run_events(log, lambda: runs.codec, claim, {"name": summary.runner})
         async for event in those_after(told_to_the_end(events, run), after, run):
             yield event
+
+    async def questions(self, runs: Overview, run: str) -> list[Question]:
+        return await (await self._asked(runs, run)).open_in(runs.io, runs.named(run))
+
+    async def answer(self, runs: Overview, run: str, key: str, value: Any) -> str:
+        run = runs.named(run)
+        await (await self._asked(runs, run)).answer(runs.io, run, key, value)
+        return run
+
+    async def _asked(self, runs: Overview, run: str) -> Asked:
+        telling = runs.telling(await runs.runner_of(run), runs.named(run))
+        return Asked(lambda: runs.codec, Answers(runs.codec, telling, lambda: runs.client))

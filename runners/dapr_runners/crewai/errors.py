@@ -50,16 +50,6 @@ class StepMismatchError(DaprRunnersError):
 
 
 @dataclass(eq=False)
-class QuestionNotFoundError(DaprRunnersError):
-    """The run {run_id!r} asks no question {key!r} now. Look up the open ones with pending()."""
-
-    category: ClassVar[ErrorCategory] = "not found"
-
-    run_id: str
-    key: str
-
-
-@dataclass(eq=False)
 class AlreadyAnsweredError(DaprRunnersError):
     """The question {key!r} of run {run_id!r} was answered before, with another answer, and the
     first counts. Nothing was changed."""

@@ -1,6 +1,7 @@
 """The framework-free engine: one workflow generator, recorded steps, turns, and the runner base."""
 
 from dapr_runners._statuses import RunStatus, StepStatus
+from dapr_runners.engine._answers import Answers
 from dapr_runners.engine._attempts import is_dead, process_identity
 from dapr_runners.engine._bus import Bus, LiveChunk
 from dapr_runners.engine._dead_letters import FAILED, PARKED, UNSENT, Letters
@@ -28,6 +29,7 @@ from dapr_runners.engine._keys import (
     safe_name,
     spec_key,
 )
+from dapr_runners.engine._listing import Wanted, list_runs
 from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._metadata import scheduler_answers, sidecar_metadata
 from dapr_runners.engine._outbox import unpacked
@@ -43,10 +45,18 @@ from dapr_runners.engine._retry import Retry
 from dapr_runners.engine._roster import Member, roster
 from dapr_runners.engine._runner import MAX_VALUE_SIZE, Runner
 from dapr_runners.engine._sdk import receive_limit
-from dapr_runners.engine._telling import Telling
+from dapr_runners.engine._telling import Telling, require_worker
 from dapr_runners.engine._tenants import mark_of, tenant_mark, within
 from dapr_runners.engine._timeline import StepSummary, Timeline
-from dapr_runners.engine._turns import Claim, MultitaskStrategy, Progress, Turns, unpack_spec
+from dapr_runners.engine._turns import (
+    Claim,
+    MultitaskStrategy,
+    Progress,
+    Turns,
+    pack_spec,
+    unpack_spec,
+)
+from dapr_runners.engine._watched import base_in
 from dapr_runners.engine._watching import Attempt, Call, Watch, Watcher, Watching, watching
 from dapr_runners.engine._wide import needs_parts
 from dapr_runners.engine._work import (
@@ -74,6 +84,7 @@ from dapr_runners.engine.errors import (
     InvalidThreadIdError,
     MessageUndeliveredError,
     PoisonStepError,
+    QuestionNotFoundError,
     RunActiveError,
     RunCancelledError,
     RunFailedError,
@@ -81,6 +92,8 @@ from dapr_runners.engine.errors import (
     RunnerNotStartedError,
     RunNotEndedError,
     RunNotFoundError,
+    RunNotSuspendedError,
+    RunOverError,
     RunSupersededError,
     StepTimeoutError,
     TenantMismatchError,
@@ -103,6 +116,7 @@ __all__ = [
     "ActorStoreMissingError",
     "Adapter",
     "AmbiguousThreadError",
+    "Answers",
     "Attempt",
     "BlockingIO",
     "Breaks",
@@ -140,6 +154,7 @@ __all__ = [
     "Progress",
     "PubSub",
     "Question",
+    "QuestionNotFoundError",
     "Reader",
     "Recent",
     "Record",
@@ -150,6 +165,8 @@ __all__ = [
     "RunIdInUseError",
     "RunNotEndedError",
     "RunNotFoundError",
+    "RunNotSuspendedError",
+    "RunOverError",
     "RunStatus",
     "RunSummary",
     "RunSupersededError",
@@ -164,6 +181,7 @@ __all__ = [
     "Turns",
     "UnknownStepError",
     "UnsupportedSdkError",
+    "Wanted",
     "Watch",
     "Watcher",
     "Watching",
@@ -174,6 +192,7 @@ __all__ = [
     "answer_key",
     "answers_in",
     "artifact_prefix",
+    "base_in",
     "begun_in",
     "begun_key",
     "default_worker",
@@ -183,14 +202,17 @@ __all__ = [
     "is_dead",
     "is_text",
     "iterate_in_thread",
+    "list_runs",
     "mark_of",
     "needs_parts",
+    "pack_spec",
     "parked_event",
     "probe_workflows",
     "process_identity",
     "process_worker",
     "receive_limit",
     "record_key",
+    "require_worker",
     "resolved_key",
     "restart",
     "roster",

@@ -21,6 +21,9 @@ class Question:
 class Insight(Protocol):
     """One framework's."""
 
+    answers_are_texts: bool
+    """Whether an answer is always a text."""
+
     def events(
         self, runs: Overview, run: str, *, after: str | None = None, follow: bool = True
     ) -> AsyncIterator[Json]:

@@ -14,6 +14,7 @@ from dapr.ext.workflow import WorkflowState
 
 from dapr_runners._statuses import RunStatus
 from dapr_runners.engine._bus import Bus
+from dapr_runners.engine._control import Control
 from dapr_runners.engine._dead_letters import Letters
 from dapr_runners.engine._effect_keys import begun_in, begun_key
 from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
@@ -37,15 +38,32 @@ from dapr_runners.engine._turns import Turns, said, unpack_spec
 from dapr_runners.engine._work import Json, Record, unpack_record
 from dapr_runners.engine._worker import Worker
 from dapr_runners.engine.errors import (
+    AmbiguousThreadError,
     EffectUnknownError,
     RunCancelledError,
     RunFailedError,
     RunNotFoundError,
+    RunNotSuspendedError,
     UnsupportedSdkError,
 )
 from dapr_runners.state import ReadingCodec, StateStore, describe_error
 
 _PATIENCE = 3.0
+_ADVICE = {
+    RunStatus.PENDING: "It begins when a worker is there: start a program that calls start().",
+    RunStatus.RUNNING: "It goes on by itself.",
+    RunStatus.WAITING: "Answer it: `dapr-runners answer {run} KEY VALUE`; `show` has the keys.",
+    RunStatus.PARKED: "Decide on its dead letter: `dapr-runners dead-letter list`.",
+    RunStatus.HELD_UP: "It goes on when what it waits for is back: `dapr-runners show {run}`.",
+    RunStatus.INTERRUPTED: (
+        "Answer it: `dapr-runners answer {run} KEY VALUE`; `show` has the keys. If it has none,"
+        " make the next call on its thread."
+    ),
+    RunStatus.COMPLETED: "It has ended: make the next call on its thread.",
+    RunStatus.FAILED: "It has ended: `dapr-runners retry {run}` goes on from where it failed.",
+    RunStatus.CANCELLED: "It has ended: make the next call on its thread.",
+}
+"""What lets a run of each status go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +309,54 @@ class Overview:
         """Cancel ``run``. One that has ended is left as it is. Raises RunNotFoundError."""
         run = self.named(run)
         await self.telling(await self.runner_of(run), run).cancel(self.io, run)
+
+    @property
+    def control(self) -> Control:
+        """Suspends, resumes and terminates runs."""
+        return Control(self.io, self.client, self.worker.address)
+
+    async def suspend(self, run: str) -> None:
+        """Begin no step of ``run`` until it is resumed. Raises :class:`RunOverError`."""
+        await self.spec(run)
+        await self.control.suspend(self.named(run))
+
+    async def resume(self, run: str) -> None:
+        """Let ``run``, which was suspended, go on. Raises :class:`RunNotSuspendedError`, which says
+        what lets it go on otherwise."""
+        found = await self.run(run)
+        if found.status is not RunStatus.SUSPENDED:
+            advice = _ADVICE[found.status].format(run=found.run_id)
+            raise RunNotSuspendedError(run_id=run, status=found.status, advice=advice)
+        await self.control.resume(found.run_id)
+
+    async def terminate(self, run: str) -> None:
+        """End the workflow of ``run`` at once, and the run. Raises :class:`RunOverError`."""
+        await self.spec(run)
+        await self.control.terminate(self.named(run))
+
+    async def newest_of(self, thread: str, runner: str | None = None) -> str:
+        """The id of the newest run of ``thread``. Without a ``runner``, all runs are looked
+        through. Raises :class:`RunNotFoundError`, and :class:`AmbiguousThreadError` if several
+        runners have the thread."""
+        found = {runner} if runner is not None else await self._runners_of(thread)
+        if len(found) > 1:
+            raise AmbiguousThreadError(thread=thread, runners=", ".join(sorted(found)))
+        for name in found:
+            turns = Turns(name, self.codec, lambda: self.client, _no_base, self._mark or "")
+            return await turns.current(self.io, thread)
+        raise RunNotFoundError(run_id=f"(newest of thread {thread})")
+
+    async def _runners_of(self, thread: str) -> set[str]:
+        runs = list(self.ids())
+        specs = await self.io.get_many([spec_key(run) for run in runs])
+        found: set[str] = set()
+        for run in runs:
+            data = specs.get(spec_key(run))
+            if data is None or mark_of(run) != (self._mark or ""):
+                continue
+            if unpack_spec(self.codec, data, run).get("thread") == thread:
+                found.add(await self.runner_of(run))
+        return found
 
     async def purge(self, run: str) -> None:
         """Delete all that is recorded for ``run``. Raises :class:`RunNotEndedError` while it is

@@ -4,14 +4,14 @@ What is recorded stays, but for the failed step and what came of it: a workflow 
 over the records, as after any kill, and does that step again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import attempts_key, end_key, record_key, sent_key, spec_key
-from dapr_runners.engine._telling import OVER, within
+from dapr_runners.engine._telling import OVER, require_worker, tell_now
 from dapr_runners.engine._turns import Turns, named, unpack_spec
 from dapr_runners.engine._watched import base_in
 from dapr_runners.engine._work import AGAIN, Json, unpack_record
@@ -19,14 +19,8 @@ from dapr_runners.engine.errors import (
     RunNotEndedError,
     RunNotFoundError,
     RunSupersededError,
-    WorkerMissingError,
 )
 from dapr_runners.state import Codec
-
-_PATIENCE = 3.0
-"""Seconds: with a worker, a sidecar answers in a fraction of one."""
-_ANYBODY = "anybody"
-"""An event that no workflow waits for."""
 
 
 async def restart(
@@ -56,9 +50,8 @@ async def restart(
         raise RunNotFoundError(run_id=run)
     if state.runtime_status.name not in OVER:
         raise RunNotEndedError(run_id=run)
-    # Nothing is deleted of a run that nobody can start: an event for one that has ended, which
-    # changes nothing, tells whether somebody can.
-    await _told(io, address, lambda: client.raise_workflow_event(run, _ANYBODY))
+    # Nothing is deleted of a run that nobody can start.
+    await require_worker(io, client, address, run)
     base = base_in(state.serialized_input)
     base[AGAIN] = base.get(AGAIN, 0) + 1
     undo = [*undo, *await _failed_beside(io, codec, run, reset)]
@@ -73,18 +66,11 @@ async def restart(
     request: Json = {"base": base, "runner": runner}
     untyped: Any = client
     workflow = named(runner)
-    await _told(
+    await tell_now(
         io,
         address,
         lambda: untyped.schedule_new_workflow(workflow, input=request, instance_id=run),
     )
-
-
-async def _told(io: IO, address: str, tell: Callable[[], Any]) -> None:
-    told = await within(io, _PATIENCE, tell)
-    if not told.done():  # a sidecar that has no worker may take its time to say so
-        raise WorkerMissingError(address=address)
-    await io.call(told.result)
 
 
 async def _failed_beside(io: IO, codec: Codec, run: str, steps: list[str]) -> list[str]:

@@ -11,9 +11,10 @@ from typing import Any, Self, TypeVar
 
 from dapr.ext.workflow import DaprWorkflowClient
 
-from dapr_runners.engine._attempts import process_identity
+from dapr_runners.engine._answers import Answers
 from dapr_runners.engine._bus import Bus, Cancelled
 from dapr_runners.engine._company import Company
+from dapr_runners.engine._control import Control
 from dapr_runners.engine._dead_letters import Letters
 from dapr_runners.engine._delivery import Delivery
 from dapr_runners.engine._following import raise_broken, raise_parked
@@ -26,7 +27,6 @@ from dapr_runners.engine._keys import (
     is_text,
     longest_run_id,
     own_run_id,
-    record_key,
     spec_key,
 )
 from dapr_runners.engine._live_log import LiveLog
@@ -43,7 +43,6 @@ from dapr_runners.engine._turns import (
     Progress,
     Turns,
     pack_spec,
-    said,
     unpack_spec,
 )
 from dapr_runners.engine._untold import Lookout
@@ -414,34 +413,16 @@ class Runner:
             raise RunNotFoundError(run_id=run)
         return unpack_spec(self._codec, data, run)
 
-    async def _answer(self, io: IO, run: str, at: str, id: str, body: Json) -> bool:
-        """Settle the step ``id`` of ``run`` that waits for an answer under the record key ``at``,
-        with what ``body`` holds; whether this answer, and no other before it, counts."""
-        outcome: Json = {
-            "k": "step",
-            "lane": "",
-            "n": int(at.partition(":")[0]),
-            "id": id,
-            "at": at,
-        }
-        record = Record(at, outcome, body, [], [], process_identity())
-        data = self._codec.encode_plain(record.pack(), f"the record {at}")
-        await self._telling.untold.add(io, run, at)
-        ours = await io.create(record_key(run, at), data)
-        if ours:
-            self._bus.publish(run, record)
-            if (watcher := watching().watcher) is not None:
-                client = self._worker.client
-                await tell_answered(watcher, self.name, run, at, client, self._codec, io)
-        # Again, if it was there: who answered first may have died before this.
-        await self._telling.answered(io, run, at)
-        return ours
+    @property
+    def _answers(self) -> Answers:
+        """What settles the steps that wait for answers."""
+        return Answers(self._codec, self._telling, lambda: self._worker.client, self._answered)
 
-    async def _open_questions(self, io: IO, run: str) -> list[str]:
-        """Record keys of the steps that ``run`` waits with for an answer, oldest first."""
-        state = await io.call(lambda: self._worker.client.get_workflow_state(run))
-        status = said(None if state is None else state.serialized_custom_status)
-        return [] if status is None else status.get("asks", [])
+    async def _answered(self, run: str, record: Record, io: IO) -> None:
+        self._bus.publish(run, record)
+        if (watcher := watching().watcher) is not None:
+            client = self._worker.client
+            await tell_answered(watcher, self.name, run, record.key, client, self._codec, io)
 
     # -- operations
 
@@ -469,6 +450,21 @@ class Runner:
         self._cancel_run(self._resolve(run_id, thread_id))
 
     terminate_workflow = cancel
+
+    def pause_workflow(self, run_id: str | None = None, *, thread_id: str | None = None) -> None:
+        """Begin no step of a run until :meth:`resume_workflow`; one that runs right now runs to its
+        end. Raises :class:`RunOverError`, and :class:`WorkerMissingError` without a worker."""
+        run = self._resolve(run_id, thread_id)
+        run_in_thread(self._control().suspend(run))
+
+    def resume_workflow(self, run_id: str | None = None, *, thread_id: str | None = None) -> None:
+        """Let a run go on that was paused. Raises :class:`RunNotSuspendedError`, and
+        :class:`WorkerMissingError` without a worker."""
+        run = self._resolve(run_id, thread_id)
+        run_in_thread(self._control().resume(run))
+
+    def _control(self) -> Control:
+        return Control(self._blocking(), self._worker.client, self._worker.address)
 
     def purge(self, run_id: str | None = None, *, thread_id: str | None = None) -> None:
         """Delete everything recorded for a finished run: its workflow, its records, its

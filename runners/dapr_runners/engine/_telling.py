@@ -21,6 +21,10 @@ from dapr_runners.errors import DaprRunnersError
 logger = logging.getLogger("dapr_runners")
 _PATIENCE = 1.0
 """Seconds that a caller waits for a workflow to be terminated or purged."""
+_ANSWER_SECONDS = 3.0
+"""With a worker, a sidecar answers in a fraction of that."""
+_ANYBODY = "anybody"
+"""An event that no workflow waits for."""
 OVER = ("COMPLETED", "FAILED", "TERMINATED", "CANCELED")
 """What the status of a workflow that has ended can be."""
 
@@ -127,3 +131,18 @@ async def within(io: IO, seconds: float, call: Callable[[], Any]) -> "Future[Any
         await io.sleep(pause)
         pause = min(pause * 1.5, 0.1)
     return told
+
+
+async def tell_now(io: IO, address: str, tell: Callable[[], Any]) -> None:
+    """Have ``tell`` tell a workflow something. Raises :class:`WorkerMissingError` when the sidecar
+    at ``address`` has no worker for that."""
+    told = await within(io, _ANSWER_SECONDS, tell)
+    if not told.done():  # a sidecar that has no worker may take its time to say so
+        raise WorkerMissingError(address=address)
+    await io.call(told.result)
+
+
+async def require_worker(io: IO, client: DaprWorkflowClient, address: str, run: str) -> None:
+    """Raise :class:`WorkerMissingError` if nobody works for the app of the sidecar at ``address``:
+    an event for ``run``, which has ended, changes nothing, and tells."""
+    await tell_now(io, address, lambda: client.raise_workflow_event(run, _ANYBODY))

@@ -138,6 +138,39 @@ class AmbiguousThreadError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class QuestionNotFoundError(DaprRunnersError):
+    """The run {run_id!r} asks no question {key!r} now. Look up the open ones with pending(), or
+    with `dapr-runners show`."""
+
+    category: ClassVar[ErrorCategory] = "not found"
+
+    run_id: str
+    key: str
+
+
+@dataclass(eq=False)
+class RunNotSuspendedError(DaprRunnersError):
+    """The run {run_id!r} is {status}, not suspended, so nothing was changed. {advice}"""
+
+    category: ClassVar[ErrorCategory] = "refused"
+
+    run_id: str
+    status: str
+    advice: str
+
+
+@dataclass(eq=False)
+class RunOverError(DaprRunnersError):
+    """The run {run_id!r} is over, so it can not be {what}, and nothing was changed. Look at it with
+    `dapr-runners show`."""
+
+    category: ClassVar[ErrorCategory] = "refused"
+
+    run_id: str
+    what: str
+
+
+@dataclass(eq=False)
 class RunNotEndedError(DaprRunnersError):
     """The run {run_id!r} is still active, so nothing of it was deleted. Wait for its end, or cancel
     it first."""

@@ -1,16 +1,19 @@
 """Runs of graphs, for who has not the graph: their events, their interrupts, and the answers."""
 
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 from dapr_runners.engine import (
     Chunk,
     Claim,
     Json,
     Overview,
+    Question,
     Record,
     those_after,
     told_to_the_end,
 )
+from dapr_runners.langgraph._asked import answer, asked
 from dapr_runners.langgraph._events import run_events
 from dapr_runners.langgraph._views import modes_of
 from dapr_runners.state import Codec
@@ -18,6 +21,8 @@ from dapr_runners.state import Codec
 
 class GraphInsight:
     """What an overview of runs cannot know of graphs."""
+
+    answers_are_texts = False
 
     async def events(
         self, runs: Overview, run: str, *, after: str | None = None, follow: bool = True
@@ -31,6 +36,12 @@ class GraphInsight:
         claim = Claim(run, summary.thread, started=False)
         async for event in logged_events(log, runs.codec, summary.runner, claim, spec, after):
             yield event
+
+    async def questions(self, runs: Overview, run: str) -> list[Question]:
+        return await asked(runs, run)
+
+    async def answer(self, runs: Overview, run: str, key: str, value: Any) -> str:
+        return await answer(runs, run, key, value)
 
 
 def logged_events(

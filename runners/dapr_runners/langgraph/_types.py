@@ -45,6 +45,12 @@ def codec_for(
     return Codec(allow, extensions=[_SEND, *extensions], max_bytes=max_value_size)
 
 
+def language_codec() -> Codec:
+    """The codec for LangGraph's own values, where there is no graph."""
+    allow = AllowList.of(modules=sorted(_imported(_LANGUAGE_MODULES)))
+    return Codec(allow, extensions=[_SEND])
+
+
 _SEND: Extension[Send] = Extension(
     type=Send,
     name="langgraph.Send",

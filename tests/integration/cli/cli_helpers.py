@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,12 +49,14 @@ def run_lines(*arguments: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def command(*arguments: str, **variables: str) -> "Iterator[subprocess.Popen[str]]":
+def command(
+    *arguments: str, stdin: int = subprocess.DEVNULL, **variables: str
+) -> "Iterator[subprocess.Popen[str]]":
     """A command in a process of its own."""
     process = subprocess.Popen(
         [str(_PROGRAM), *arguments],
         env={**os.environ, "PYTHONUNBUFFERED": "1", **variables},
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -64,6 +66,14 @@ def command(*arguments: str, **variables: str) -> "Iterator[subprocess.Popen[str
     finally:
         process.kill()
         process.communicate()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so in another process."""
+    give_up_at = time.monotonic() + _PATIENCE
+    while not is_so():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.005)
 
 
 @dataclass
@@ -93,15 +103,12 @@ class Bench:
             runner.shutdown()
             runner.store.close()
 
-    def at_the_gate(self, thread: str = "t", **arguments: Any) -> "Future[list[Any]]":
+    def at_the_gate(self, stream_mode: Any = "values") -> "Future[list[Any]]":
         """A run of the graph "held" whose node at the gate has begun; what is streamed of it."""
-        config = {"configurable": {"thread_id": thread}}
+        config = {"configurable": {"thread_id": "t"}}
         stream = self.caller("held").stream
-        calling = self.pool.submit(lambda: list(stream({}, config, **arguments)))
-        give_up_at = time.monotonic() + _PATIENCE
-        while "gate" not in self.worked():
-            assert time.monotonic() < give_up_at, "nobody came to the gate"
-            time.sleep(0.005)
+        calling = self.pool.submit(lambda: list(stream({}, config, stream_mode=stream_mode)))
+        until(lambda: "gate" in self.worked())
         return calling
 
     def worked(self) -> list[str]:

@@ -22,7 +22,7 @@ def lines_of(process: "subprocess.Popen[str]") -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def until(lines: Iterator[dict[str, Any]], kind: str) -> dict[str, Any]:
+def seen(lines: Iterator[dict[str, Any]], kind: str) -> dict[str, Any]:
     """The next event of a type."""
     return next(line for line in lines if line["type"] == kind)
 
@@ -63,7 +63,7 @@ def test_a_run_is_followed_over_a_kill(bench: Bench, worker: WorkerProcess) -> N
     assert so_far[-1]["type"] == "step_planned"
     with command("events", run_id, "--follow", "--json") as following:
         lines = lines_of(following)
-        assert until(lines, "custom")["data"] == {"said": "at the gate"}
+        assert seen(lines, "custom")["data"] == {"said": "at the gate"}
         worker.kill()
         with bench.worker():
             bench.open_gate()
@@ -77,10 +77,10 @@ def test_a_run_is_followed_over_a_kill(bench: Bench, worker: WorkerProcess) -> N
 
 
 def test_ctrl_c_leaves_a_run_alone(bench: Bench, worker: WorkerProcess) -> None:
-    calling = bench.at_the_gate(stream_mode="values")
+    calling = bench.at_the_gate()
     run_id = newest("held")
     with command("events", run_id, "--follow", "--json") as following:
-        until(lines_of(following), "step_completed")
+        seen(lines_of(following), "step_completed")
         following.send_signal(signal.SIGINT)
         _, errors = following.communicate()
     assert (following.returncode, errors) == (130, "")
@@ -94,7 +94,7 @@ def test_a_cancelled_run_tells_so_last(bench: Bench, worker: WorkerProcess) -> N
     run_id = newest("held")
     with command("events", run_id, "--follow", "--json") as following:
         lines = lines_of(following)
-        until(lines, "step_completed")
+        seen(lines, "step_completed")
         run("cancel", run_id)
         assert [line["type"] for line in lines][-1] == "workflow_cancelled"
         assert following.wait() == 0

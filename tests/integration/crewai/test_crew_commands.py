@@ -67,3 +67,20 @@ def test_the_steps_of_a_crew(make: Any, command: Any) -> None:
     assert shown["waits_for"] == [question.key]
     runner.answer("s", question.key, "")
     assert running.result().raw == "done"
+
+
+def test_a_question_is_answered(make: Any, command: Any) -> None:
+    runner = make(DaprWorkflowCrewRunner, lambda inputs: make_crew(human_input=True))
+    running = Background(runner)
+    (question,) = questions(runner)
+    run = newest(command, runner)
+    (told,) = json.loads(command("show", run, "--json"))["questions"]
+    assert (told["key"], told["prompt"]) == (question.key, question.prompt)
+    assert f"dapr-runners answer {run} KEY VALUE" in command("resume", run, code=5)
+    assert "asks no question" in command("answer", run, "0:main!human.7", "x", code=3)
+    said = command("answer", "--thread", "s", "--runner", runner.name, question.key, "17")
+    assert said == f"Answered. {run} goes on with it.\n"
+    assert "the first counts" in command("answer", run, question.key, "other", code=5)
+    (again,) = [q for q in questions(runner) if q.key != question.key]
+    command("answer", run, again.key, "")
+    assert running.result().raw == "done"
