@@ -26,6 +26,7 @@ from dapr_runners.effects.errors import (
 from dapr_runners.engine import IO, Abandons, BlockingIO, Breaks, Halt, Parks, run_in_thread
 from dapr_runners.state import (
     CorruptRecordError,
+    EncryptionError,
     SidecarUnreachableError,
     StateStoreError,
     UnstorableValueError,
@@ -385,7 +386,7 @@ async def _steadily(
     while True:
         try:
             return await ask()
-        except CorruptRecordError as error:
+        except (CorruptRecordError, EncryptionError) as error:
             raise Abandons(error) from error
         except (SidecarUnreachableError, StateStoreError) as error:
             if is_lasting(error) and lasting:

@@ -46,6 +46,7 @@ from dapr_runners.langgraph._specs import Extras
 from dapr_runners.langgraph._step import Step, leave_subgraph, resolved_task
 from dapr_runners.state import (
     Codec,
+    EncryptionError,
     SidecarUnreachableError,
     StateStore,
     StateStoreError,
@@ -345,7 +346,7 @@ class GraphAdapter:
                 await send_box_async(outbox, reader, saver)
             else:
                 send_box(outbox, reader, saver)
-        except (SidecarUnreachableError, StateStoreError):
+        except (EncryptionError, SidecarUnreachableError, StateStoreError):
             raise  # to be sent again, as long as it takes
         except Exception as error:
             if self._on_saver_error == "retry":

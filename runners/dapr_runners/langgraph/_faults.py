@@ -2,7 +2,8 @@
 
 Whatever raises an Exception inside a step is the step's own failure to LangGraph, and would be
 recorded as such. A store that is away is not: what a graph asks it for is asked again, and when
-that does not help the whole activity fails, to be tried again by the workflow.
+that does not help the whole activity fails, to be tried again by the workflow. So it does when this
+process lacks the keys.
 """
 
 import asyncio
@@ -11,7 +12,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
 from dapr_runners.engine import Halt
-from dapr_runners.state import SidecarUnreachableError, StateStoreError, is_lasting
+from dapr_runners.state import (
+    EncryptionError,
+    SidecarUnreachableError,
+    StateStoreError,
+    is_lasting,
+)
 
 T = TypeVar("T")
 
@@ -38,6 +44,8 @@ def steadily(ask: Callable[[], T]) -> T:
     while True:
         try:
             return ask()
+        except EncryptionError as error:
+            raise StoreFault(error) from error
         except (SidecarUnreachableError, StateStoreError) as error:
             pause = None if is_lasting(error) else next(pauses, None)
             if pause is None:
@@ -51,6 +59,8 @@ async def steadily_async(ask: Callable[[], Awaitable[T]]) -> T:
     while True:
         try:
             return await ask()
+        except EncryptionError as error:
+            raise StoreFault(error) from error
         except (SidecarUnreachableError, StateStoreError) as error:
             pause = None if is_lasting(error) else next(pauses, None)
             if pause is None:

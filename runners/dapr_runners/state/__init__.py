@@ -12,6 +12,7 @@ from dapr_runners.state._pandas import pandas_extensions
 from dapr_runners.state._store import StateStore, StoredValue
 from dapr_runners.state.errors import (
     CorruptRecordError,
+    EncryptionError,
     EncryptionKeyMissingError,
     EncryptionKeysError,
     EncryptionUnavailableError,
@@ -32,6 +33,7 @@ __all__ = [
     "Artifacts",
     "Codec",
     "CorruptRecordError",
+    "EncryptionError",
     "EncryptionKeyMissingError",
     "EncryptionKeys",
     "EncryptionKeysError",

@@ -88,14 +88,18 @@ class CorruptRecordError(DaprRunnersError):
     reason: str
 
 
+class EncryptionError(DaprRunnersError):
+    """What is kept in the state store cannot be encrypted, or read, in this process."""
+
+
 @dataclass(eq=False)
-class EncryptionUnavailableError(DaprRunnersError):
+class EncryptionUnavailableError(EncryptionError):
     """Values are to be encrypted and the cryptography package is not installed, so nothing was read
     or written. Install it: pip install 'dapr-runners[encryption]'."""
 
 
 @dataclass(eq=False)
-class EncryptionKeysError(DaprRunnersError, ValueError):
+class EncryptionKeysError(EncryptionError, ValueError):
     """The encryption keys cannot be used: {reason}. Nothing was read or written with them. A key is
     32 random bytes, written id:base64; make one with: openssl rand -base64 32."""
 
@@ -103,7 +107,7 @@ class EncryptionKeysError(DaprRunnersError, ValueError):
 
 
 @dataclass(eq=False)
-class EncryptionKeyMissingError(DaprRunnersError):
+class EncryptionKeyMissingError(EncryptionError):
     """The value of {key!r} is encrypted with the key {key_id!r}, which this process does not have
     (it has: {known}), so it cannot be read. Add the key to DAPR_RUNNERS_ENCRYPTION_KEYS, or to the
     secret that holds the keys; the run goes on then."""
@@ -114,7 +118,7 @@ class EncryptionKeyMissingError(DaprRunnersError):
 
 
 @dataclass(eq=False)
-class WrongEncryptionKeyError(DaprRunnersError):
+class WrongEncryptionKeyError(EncryptionError):
     """The value of {key!r} is encrypted with another key than the one this process knows as
     {key_id!r}, so it cannot be read. Give this process the key that wrote it; the run goes on
     then."""
@@ -124,7 +128,7 @@ class WrongEncryptionKeyError(DaprRunnersError):
 
 
 @dataclass(eq=False)
-class PlaintextRefusedError(DaprRunnersError):
+class PlaintextRefusedError(EncryptionError):
     """The value of {key!r} is not encrypted, and with encryption on such values are refused, as
     anybody may have put them there. Where values are left from before encryption was turned on, set
     DAPR_RUNNERS_ENCRYPTION_PLAINTEXT=accept until their runs are over; the run goes on then."""

@@ -3,6 +3,7 @@ checkpoints, artifacts, messages, dead letters or live chunks, nor in the histor
 
 import base64
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -222,6 +223,29 @@ def test_a_worker_without_the_key_fails_no_run(
         until(lambda: error.__name__ in _status(waiting, run))
     with place.worker(ONE):
         assert _answered(place, ONE)["log"][-2:] == [planted("waited"), "yes"]
+
+
+def test_a_worker_that_lacks_the_key_of_a_checkpoint_fails_no_run(place: Place) -> None:
+    both = f"{TWO},{ONE}"
+    with place.worker(ONE):
+        place.callers(ONE)["plain"].invoke({"log": ["first"]}, THREAD)
+    plain = place.callers(both)["plain"]
+    ended: list[Any] = []
+    with place.worker(TWO):
+        caller = threading.Thread(
+            target=lambda: ended.append(plain.invoke({"log": ["second"]}, THREAD))
+        )
+        caller.start()
+        run = plain.name + "-" + plain._resolve(None, "t").split("-")[1] + "-2"
+        until(
+            lambda: (
+                plain.get_workflow_status(run) is not None
+                and EncryptionKeyMissingError.__name__ in _status(plain, run)
+            )
+        )
+    with place.worker(both):
+        caller.join(30)
+    assert ended[0]["log"] == ["first", planted("plain"), "second", planted("plain")]
 
 
 def _change(place: Place, sql: str, *arguments: str) -> None:
