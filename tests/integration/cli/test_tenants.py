@@ -1,0 +1,107 @@
+"""The commands see the runs of all tenants, or of one, and encrypted ones if they have the key."""
+
+import asyncio
+import base64
+from typing import Any
+
+import pytest
+from cli_helpers import LISTS, run, run_json, until
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+from typing_extensions import TypedDict
+
+from dapr_runners.engine import tenant_mark
+from dapr_runners.langgraph import DaprWorkflowGraphRunner, StepRetry
+from engines import Sidecar
+
+pytestmark = [pytest.mark.timeout(90), LISTS]
+ACME = tenant_mark("acme")
+
+
+class State(TypedDict, total=False):
+    x: str
+
+
+def _ask(state: State) -> State:
+    return {"x": interrupt("may I?")}
+
+
+def _fail(state: State) -> State:
+    raise ConnectionError("no answer")
+
+
+def _runner(sidecar: Sidecar, node: Any) -> DaprWorkflowGraphRunner:
+    builder = StateGraph(State)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    return DaprWorkflowGraphRunner(
+        builder.compile(),
+        name=node.__name__.strip("_"),
+        port=sidecar.grpc_port,
+        retry=StepRetry(max_attempts=2, first_interval=0.01),
+    )
+
+
+async def _run(runner: DaprWorkflowGraphRunner, run_id: str, thread: str) -> str:
+    events = runner.run_async({}, run_id=run_id, thread_id=thread)
+    told = [event async for event in events]
+    return told[0]["workflow_id"]
+
+
+def test_of_one_tenant_alone(sidecar: Sidecar) -> None:
+    with _runner(sidecar, _ask) as runner:
+        bare = asyncio.run(_run(runner, "order-1", "t"))
+        theirs = asyncio.run(_run(runner.for_tenant("acme"), "order-1", "t"))
+        assert (bare, theirs) == ("order-1", f"{ACME}order-1")
+
+        def listed(*options: str) -> dict[str, Any]:
+            return {each["run_id"]: each["tenant"] for each in run_json("list", *options)}
+
+        assert listed() == {bare: None, theirs: "acme"}
+        assert listed("--tenant", "acme") == {theirs: "acme"}
+        assert listed("--tenant", "umbrella") == {}
+        for name in (theirs, "order-1"):
+            assert run_json("show", name, "--tenant", "acme")["run_id"] == theirs
+        foreign = ["order-1", theirs, f"{theirs}9"]
+        refused = {
+            run(*command, name, "--tenant", "umbrella", code=3).replace(name, "RUN")
+            for name in foreign
+            for command in (["show"], ["events"], ["cancel"], ["purge", "--yes"])
+        }
+        assert len({text.replace(tenant_mark("umbrella"), "") for text in refused}) == 1
+        assert "cannot name a tenant" in run("list", "--tenant", "", code=2)
+        key = run_json("show", theirs)["questions"][0]["key"]
+        run("answer", theirs, key, '"no"', "--tenant", "umbrella", code=3)
+        run("answer", "order-1", key, '"yes"', "--tenant", "acme")
+        config: Any = {"configurable": {"thread_id": "t"}}
+        acme = runner.for_tenant("acme")
+        until(lambda: acme.get_state(config).values == {"x": "yes"})
+        assert runner.get_state(config).values == {}
+
+
+def test_dead_letters_of_one_tenant_alone(sidecar: Sidecar) -> None:
+    with _runner(sidecar, _fail) as runner:
+        with pytest.raises(ConnectionError):
+            runner.for_tenant("acme").invoke({}, thread_id="t")
+        (letter,) = run_json("dead-letter", "list")
+        assert run_json("dead-letter", "list", "--tenant", "acme") == [letter]
+        assert run_json("dead-letter", "list", "--tenant", "umbrella") == []
+        decide = ["dead-letter", "drop", letter["id"], "--why", "over"]
+        run(*decide, "--tenant", "umbrella", code=3)
+        run(*decide, "--tenant", "acme")
+
+
+def test_encrypted_runs(sidecar: Sidecar, monkeypatch: pytest.MonkeyPatch) -> None:
+    variable = "DAPR_RUNNERS_ENCRYPTION_KEYS"
+    monkeypatch.setenv(variable, "one:" + base64.b64encode(b"1" * 32).decode())
+    with _runner(sidecar, _ask) as runner:
+        asyncio.run(_run(runner, "order-1", "t"))
+        assert [each["run_id"] for each in run_json("list")] == ["order-1"]
+        assert "may I?" in run("show", "order-1")
+        for keys, told in (
+            ("", "is encrypted with the key 'one', which this process does not have"),
+            ("one:" + base64.b64encode(b"2" * 32).decode(), "is encrypted with another key"),
+            ("nonsense", "cannot be used"),
+        ):
+            monkeypatch.setenv(variable, keys)
+            assert told in " ".join(run("show", "order-1", code=1).split())
