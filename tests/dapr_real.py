@@ -23,7 +23,7 @@ from uuid import uuid4
 
 import yaml
 
-from dapr_store import Store, store_named
+from dapr_store import Server, Store, store_named
 
 _BINARIES = ("daprd", "placement", "scheduler")
 _COMPONENTS = Path(__file__).parent.parent / "components"
@@ -301,6 +301,10 @@ class Dapr:
         environment = {**_environment(), "DAPR_HOST_IP": "127.0.0.1", **variables}
         return Service(self._keeper, command, log, is_ready, env=environment)
 
+    def store_service(self, server: Server, log: Path) -> Service:
+        """A store's server that does not outlive the tests."""
+        return Service(self._keeper, server.command, log, server.is_ready, **server.popen)
+
     def resources(self, app_id: str, directory: Path) -> Path:
         """The project's component files for the store, for ``app_id``."""
         place, metadata = directory / "components", self.store.metadata(app_id)
@@ -311,7 +315,9 @@ class Dapr:
             if source.name == "pubsub.yaml":
                 found["spec"]["ignoreErrors"] = True  # a daprd may be built without this broker
             for each in found["spec"].get("metadata", ()):
-                each["value"] = metadata.get(each["name"], each["value"])
+                if each["name"] in metadata:
+                    each.pop("secretKeyRef", None)
+                    each["value"] = metadata[each["name"]]
             (place / source.name).write_text(yaml.safe_dump(found))
         return place
 
@@ -380,8 +386,7 @@ class Dapr:
         server = self.store.server(free_port())
         if server is None:
             return None
-        log = self._directory / "store.log"
-        return Service(self._keeper, server.command, log, server.is_ready, **server.popen)
+        return self.store_service(server, self._directory / "store.log")
 
 
 def _environment() -> dict[str, str]:

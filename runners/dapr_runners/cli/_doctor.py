@@ -1,6 +1,7 @@
 """``dapr-runners doctor``: what is wrong with a setup, in the order in which it would fail."""
 
 import dataclasses
+import enum
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +12,20 @@ from rich.markup import escape
 from dapr_runners.cli._checks import begin_frameworks, installation, message_limit
 from dapr_runners.cli._findings import Finding
 from dapr_runners.cli._options import AsJson, console, print_json
+from dapr_runners.cli._probe import probe_findings
 from dapr_runners.cli._resources import Resources, running_resources
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 from dapr_runners.cli._sidecar_checks import SidecarChecks
 
 _console = console()
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
+
+
+class Probe(enum.Enum):
+    """What Kubernetes asks of a container."""
+
+    READY = "ready"
+    LIVE = "live"
 
 
 @on_sidecar
@@ -34,15 +43,26 @@ def doctor(
         bool,
         typer.Option("--fix", help="Write the Resiliency that is missing there. Nothing else."),
     ] = False,
+    probe: Annotated[
+        Probe | None,
+        typer.Option("--probe", help="Only whether the worker of this sidecar is so."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check the installation, and the sidecar that a program started here would find.
 
     To check one that `dapr run` or `dapr-runners run` starts, run this as its program. It takes
     seconds, and ends with status 1 when something is broken.
+
+    With --probe it is quick, for Kubernetes: ready asks for a sidecar that runs workflows and has a
+    worker; live is only wrong where the sidecar is well and has no worker.
     """
     findings: list[Finding] = []
-    for finding in _findings(where, resources_path, fix):
+    if probe is None:
+        found = _findings(where, resources_path, fix)
+    else:
+        found = probe_findings(where.address, needs_engine=probe is Probe.READY)
+    for finding in found:
         findings.append(finding)
         if not as_json:
             _show(finding)

@@ -31,7 +31,11 @@ from dapr_runners.engine._keys import (
 )
 from dapr_runners.engine._listing import Wanted, list_runs
 from dapr_runners.engine._live_log import LiveLog
-from dapr_runners.engine._metadata import scheduler_answers, sidecar_metadata
+from dapr_runners.engine._metadata import (
+    missing_service_of,
+    scheduler_answers,
+    sidecar_metadata,
+)
 from dapr_runners.engine._outbox import unpacked
 from dapr_runners.engine._overview import Overview, RunSummary
 from dapr_runners.engine._parked_event import parked_event, until_parked
@@ -204,6 +208,7 @@ __all__ = [
     "iterate_in_thread",
     "list_runs",
     "mark_of",
+    "missing_service_of",
     "needs_parts",
     "pack_spec",
     "parked_event",

@@ -51,7 +51,7 @@ def missing_service(address: str) -> str | None:
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
-            missing = _missing(sidecar_metadata(address))
+            missing = missing_service_of(sidecar_metadata(address))
         except grpc.RpcError:
             return None  # metadata may be forbidden where workflows are not
         if missing is None or time.monotonic() > give_up_at:
@@ -59,7 +59,8 @@ def missing_service(address: str) -> str | None:
         time.sleep(0.25)
 
 
-def _missing(answer: Any) -> str | None:
+def missing_service_of(answer: Any) -> str | None:
+    """The same, of a sidecar that told ``answer`` of itself."""
     if answer.runtime_version == "embedded":
         return None
     if "disconnected" in answer.actor_runtime.placement:

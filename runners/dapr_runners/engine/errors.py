@@ -298,6 +298,7 @@ class ActorStoreDownError(DaprRunnersError):
     run goes on: {detail}. Start that store, or correct its address in the component file and
     restart the sidecar; runs then go on by themselves."""
 
+    category: ClassVar[ErrorCategory] = "no sidecar"
     address: str
     detail: str
 

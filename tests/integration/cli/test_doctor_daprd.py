@@ -1,5 +1,6 @@
 """The same setups as in test_doctor_broken.py, on a real Dapr, where one is installed."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from test_doctor_workers import members, worker_of
 from dapr_real import Dapr, Daprd, free_port
 from dapr_store import NoStoreError, Redis
 
+SHIPPED = Path(__file__).parents[3] / "components"
 pytestmark = pytest.mark.timeout(120)
 
 
@@ -92,15 +94,14 @@ def test_the_store_is_down(dapr: Dapr, tmp_path: Path) -> None:
         pytest.skip(str(error))
     server = redis.server(free_port())
     assert server is not None
-    store = dapr.service(server.command, tmp_path / "redis.log", server.is_ready)
+    store = dapr.store_service(server, tmp_path / "redis.log")
     store.start()
     try:
         resources = tmp_path / "resources"
-        resources.mkdir()
-        shipped = yaml.safe_load(Path("components/redis/statestore.yaml").read_text())
-        for each in shipped["spec"]["metadata"]:
-            each["value"] = redis.metadata("app").get(each["name"], each.get("value", ""))
-        (resources / "store.yaml").write_text(yaml.safe_dump(shipped))
+        shutil.copytree(SHIPPED / "redis", resources, ignore=shutil.ignore_patterns("pubsub.yaml"))
+        for file in resources.iterdir():
+            host = redis.metadata("")["redisHost"]
+            file.write_text(file.read_text().replace("localhost:6379", host))
         with dapr.sidecar(tmp_path / "daprd", resources=resources) as daprd:
             assert problems(daprd.grpc_port, status=0) == {}
             store.kill()

@@ -3,7 +3,7 @@
 import pytest
 from dapr.proto import api_v1
 
-from dapr_runners.engine._metadata import _missing
+from dapr_runners.engine._metadata import missing_service_of
 
 CONNECTED = api_v1.ActorRuntime(placement="placement: connected")
 DISCONNECTED = api_v1.ActorRuntime(placement="placement: disconnected")
@@ -23,8 +23,8 @@ SCHEDULER = api_v1.MetadataScheduler(connected_addresses=["127.0.0.1:50006"])
 )
 def test_daprd(answer: dict[str, object], expected: str | None) -> None:
     answered = api_v1.GetMetadataResponse(runtime_version="1.18.3", **answer)
-    assert _missing(answered) == expected
+    assert missing_service_of(answered) == expected
 
 
 def test_the_embedded_sidecar_needs_neither() -> None:
-    assert _missing(api_v1.GetMetadataResponse(runtime_version="embedded")) is None
+    assert missing_service_of(api_v1.GetMetadataResponse(runtime_version="embedded")) is None
