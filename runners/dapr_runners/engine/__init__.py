@@ -49,6 +49,7 @@ from dapr_runners.engine._retry import Retry
 from dapr_runners.engine._roster import Member, roster
 from dapr_runners.engine._runner import MAX_VALUE_SIZE, Runner
 from dapr_runners.engine._sdk import receive_limit
+from dapr_runners.engine._serve import serve
 from dapr_runners.engine._telling import Telling, require_worker
 from dapr_runners.engine._tenants import mark_of, tenant_mark, within
 from dapr_runners.engine._timeline import StepSummary, Timeline
@@ -224,6 +225,7 @@ __all__ = [
     "run_in_thread",
     "safe_name",
     "scheduler_answers",
+    "serve",
     "sidecar_fault",
     "sidecar_metadata",
     "spec_key",

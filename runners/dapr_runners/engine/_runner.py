@@ -35,6 +35,7 @@ from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._purging import Purge, end_of
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._recent import Recent
+from dapr_runners.engine._serve import GRACE_SECONDS, serve
 from dapr_runners.engine._telling import Telling
 from dapr_runners.engine._tenants import check_runner_name, tenant_mark, within
 from dapr_runners.engine._turns import (
@@ -232,6 +233,15 @@ class Runner:
         self._life.registered = False
         if self._live_log is not None:
             self._live_log.close()
+
+    def serve(self, *, grace: float = GRACE_SECONDS) -> None:
+        """Be a worker program: :func:`dapr_runners.engine.serve` with this runner alone."""
+        serve(self, grace=grace)
+
+    @property
+    def worker(self) -> Worker:
+        """The worker of this process that works on its runs."""
+        return self._worker
 
     def __enter__(self) -> Self:
         """Start; the end of the ``with`` block shuts down."""

@@ -62,6 +62,8 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stream_loop: asyncio.AbstractEventLoop | None = None
         self._ended: deque[str] = deque(maxlen=64)
+        self._busy = 0
+        self._is_held = False
 
     # -- runners
 
@@ -102,6 +104,9 @@ class Worker:
 
         async def activity(_ctx: Any, item: Json) -> Json:
             self._stream_loop = asyncio.get_running_loop()
+            if self._is_held:
+                await self._stream_loop.create_future()  # for good: until the stream is closed
+            self._busy += 1
             try:
                 return await perform(item)
             except Exception as error:
@@ -109,6 +114,8 @@ class Worker:
                     raise
                 logger.warning("an activity of run %s failed: %r", item["run"], error)
                 raise concealed(error) from None
+            finally:
+                self._busy -= 1
 
         async def perform(item: Json) -> Json:
             journal, blocking, looping, relaying = self._served[runner]
@@ -198,6 +205,16 @@ class Worker:
         """Whether the stream is open."""
         return self._runtime is not None
 
+    @property
+    def busy(self) -> bool:
+        """Whether a step is being executed."""
+        return self._busy > 0
+
+    def hold(self) -> None:
+        """Begin no step any more. The sidecar gives those that it has sent to others once the
+        stream is closed; no message would tell it before."""
+        self._is_held = True
+
     def connect(self) -> None:
         """Be ready to schedule runs and to follow them, without a stream. Raises as :meth:`start`
         does."""
@@ -251,6 +268,7 @@ class Worker:
                 return
             runtime, self._runtime = self._runtime, None
             self._served, self._registered, self._of_any_name = {}, set(), {}
+            self._is_held = False
             hands, self._hands = self._hands, None
             loop, self._loop = self._loop, None
             client = self._idle_client()

@@ -57,6 +57,14 @@ class Cluster:
         """A process that works on runs."""
         return self._start("worker", other)
 
+    def server(self, grace: float = 60) -> WorkerProcess:
+        """A process that serves until it gets a signal, and then answers."""
+        told = self.effects.count("serving")
+        worker = self.worker()
+        worker.send("serve", grace)
+        self.effects.wait("serving", told + 1)
+        return worker
+
     def caller(self, **other: Any) -> WorkerProcess:
         """A process that only calls."""
         return self._start("caller", other)

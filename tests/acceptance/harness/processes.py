@@ -57,7 +57,7 @@ class WorkerProcess:
         assert self._process.pid is not None
         return self._process.pid
 
-    def ready(self, seconds: float = 30) -> "WorkerProcess":
+    def ready(self, seconds: float = 90) -> "WorkerProcess":
         """Returns once the program is up; raises what it raised."""
         self._reply(seconds)
         return self
@@ -81,6 +81,10 @@ class WorkerProcess:
         self._process.kill()
         self._process.join()
         self._connection.close()
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        os.kill(self.pid, signal.SIGTERM)
 
     def freeze(self) -> None:
         """SIGSTOP."""

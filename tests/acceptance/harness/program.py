@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-from dapr_runners.engine import Worker
+from dapr_runners.engine import Worker, serve
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 from harness.effects import Outside
 from harness.hooks import Points, StoreWithPoints
@@ -21,7 +21,7 @@ class Program:
     def __init__(self, settings: dict[str, Any]) -> None:
         self._is_async = settings["is_async"]
         module, _, factory = settings["graph"].partition(":")
-        outside = Outside(settings["effects"], settings["case"])
+        self._outside = outside = Outside(settings["effects"], settings["case"])
         graph = getattr(importlib.import_module(module), factory)(outside, self._is_async)
         store = StoreWithPoints(address=settings["address"])
         self.runner = DaprWorkflowGraphRunner(
@@ -40,6 +40,10 @@ class Program:
             self.runner.start()
         else:
             self.runner.connect()
+
+    def serve(self, grace: float) -> None:
+        """Work until a signal comes. ``serving`` is told as soon as one is listened to."""
+        serve(self.runner, _Herald(self.runner.worker, self._outside), grace=grace)
 
     def call(self, thread: str, input: Any) -> Any:
         """``invoke`` or ``ainvoke``."""
@@ -110,3 +114,17 @@ class Program:
     def values(self, thread: str) -> Any:
         """The state that the saver holds of ``thread``."""
         return self.runner.get_state({"configurable": {"thread_id": thread}}).values
+
+
+class _Herald:
+    """A runner that tells that it is started, and does nothing else."""
+
+    def __init__(self, worker: Worker, outside: Outside) -> None:
+        self.worker = worker
+        self._outside = outside
+
+    def start(self) -> None:
+        self._outside.report("serving")
+
+    def shutdown(self) -> None:
+        pass
