@@ -5,10 +5,14 @@ Workers are killed with SIGKILL; webhooks are received by the test.
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 from dapr.clients import DaprClient
+from dapr.common.pubsub.subscription import StreamCancelledError, StreamInactiveError
 from harness.cluster import Cluster
 from harness.deadline import until
 from harness.effects import InjectedError
@@ -344,16 +348,20 @@ def topic(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     """Takes the next message of the topic ``orders``."""
     monkeypatch.setattr("dapr.conf.settings.DAPR_HTTP_PORT", cluster.sidecar.http_port)
     with DaprClient(address=cluster.sidecar.address) as client:
-        subscription = client.subscribe("pubsub", "orders")
+        subscription, messages = client.subscribe("pubsub", "orders"), SimpleQueue[Any]()
 
-        def take() -> Any:
-            message = subscription.next_message()
-            assert message is not None
-            subscription.respond_success(message)
-            return message
+        def listen() -> None:
+            # At once: daprd's pub/sub in memory takes no message while one is not answered.
+            while (message := subscription.next_message()) is not None:
+                subscription.respond_success(message)
+                messages.put(message)
 
-        yield take
-        subscription.close()
+        with ThreadPoolExecutor(1) as pool:
+            listening = pool.submit(listen)
+            yield lambda: messages.get(timeout=30)
+            subscription.close()
+            with suppress(StreamCancelledError, StreamInactiveError):
+                listening.result()
 
 
 @_MODES
