@@ -8,6 +8,7 @@ import pytest
 from dapr_real import Dapr, Daprd, Keeper, Service, healthy
 from dapr_runners.state import StateStore
 from dapr_store import NoStoreError, store_named
+from engines import Sidecar
 
 
 def _read(daprd: Daprd) -> bytes | None:
@@ -63,3 +64,21 @@ def test_what_does_not_start_says_why(tmp_path: Path) -> None:
 def test_a_store_there_is_not(tmp_path: Path) -> None:
     with pytest.raises(NoStoreError, match="mysql is none of sqlite, redis, postgresql"):
         store_named("mysql", tmp_path)
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+async def test_what_was_created_can_be_overwritten(sidecar: Sidecar, is_read: bool) -> None:
+    """Redis refuses it without an ETag."""
+    store = StateStore(address=sidecar.address)
+    for key in ("key", "other", "another", "fourth"):
+        assert store.create(key, b"1")
+    if is_read:
+        assert store.put_many_and_read({"key": b"2", "other": b"2", "new": b"2"}, "another")
+        assert await store.aput_many_and_read({"fourth": b"2"}, "another")
+    else:
+        store.put_many({"key": b"2", "other": b"2", "new": b"2"})
+        await store.aput("fourth", b"2")
+    assert [store.get(key) for key in ("key", "other", "new", "fourth")] == [b"2"] * 4
+    assert store.get("another") == b"1"
+    assert not store.create("key", b"3")
+    store.close()

@@ -4,6 +4,7 @@ Without placement or scheduler daprd accepts calls for workflows and keeps them 
 and in silence: its metadata tells.
 """
 
+import logging
 import os
 import time
 from typing import Any
@@ -14,10 +15,12 @@ from dapr.proto.runtime.v1 import dapr_pb2_grpc
 
 from dapr_runners.state import open_channel
 
+logger = logging.getLogger("dapr_runners")
 _ANSWER_SECONDS = 5.0
-_PATIENCE_SECONDS = 12.0
-"""A service that restarts is back in less. So is placement, which connects nobody while it waits
-for a sidecar that has just died: 8 s, by default."""
+_PATIENCE_SECONDS = 30.0
+"""A service that restarts is back in less. A scheduler that was killed answers nobody for 23 s,
+until its lease has run out; placement connects nobody for 8 s while it waits for a dead sidecar."""
+_SILENT_SECONDS = 3.0
 
 
 def sidecar_metadata(address: str, timeout: float = _ANSWER_SECONDS) -> Any:
@@ -48,14 +51,19 @@ def _ask(address: str, method: str, request: Any, timeout: float) -> Any:
 def missing_service(address: str) -> str | None:
     """What the sidecar at ``address`` cannot run workflows without and lacks, in words; None when
     there is nothing, or it does not tell."""
-    give_up_at = time.monotonic() + _PATIENCE_SECONDS
+    began, has_told = time.monotonic(), False
     while True:
         try:
             missing = missing_service_of(sidecar_metadata(address))
         except grpc.RpcError:
             return None  # metadata may be forbidden where workflows are not
-        if missing is None or time.monotonic() > give_up_at:
+        waited = time.monotonic() - began
+        if missing is None or waited > _PATIENCE_SECONDS:
             return missing
+        if waited > _SILENT_SECONDS and not has_told:
+            has_told = True
+            text = "the sidecar at %s cannot run workflows yet (%s); waiting for up to %.0f s"
+            logger.warning(text, address, missing, _PATIENCE_SECONDS)
         time.sleep(0.25)
 
 

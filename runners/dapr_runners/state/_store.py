@@ -7,7 +7,7 @@ than its ``DaprClient``, which blocks on an HTTP health check when it is made.
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, cast
@@ -211,12 +211,17 @@ class StateStore:
     def put_many(self, values: Mapping[str, bytes]) -> None:
         """Write several keys in one call. Not a transaction: on an error some may be written."""
         if values:
-            self._ask(self._save, self._save_request(values))
+            self._saved(values, lambda: self._ask(self._save, self._save_request(values)))
 
     async def aput_many(self, values: Mapping[str, bytes]) -> None:
         """Twin of :meth:`put_many`."""
         if values:
-            await self._aask(self._save, self._save_request(values))
+            try:
+                await self._aask(self._save, self._save_request(values))
+            except StateStoreError as error:
+                if not error.may_be_conflict:
+                    raise
+                await asyncio.to_thread(self._overwrite, values)
 
     def put_soon(self, key: str, value: bytes) -> None:
         """Send a write and do not wait for it: it is most likely, not surely, stored."""
@@ -228,7 +233,7 @@ class StateStore:
         saved = self._begin(self._save, self._save_request(values)) if values else None
         found = self.read(key)
         if saved:
-            self._end(saved)
+            self._saved(values, lambda: self._end(saved))
         return found
 
     async def aput_many_and_read(self, values: Mapping[str, bytes], key: str) -> StoredValue | None:
@@ -236,8 +241,32 @@ class StateStore:
         saved = self._begin(self._save, self._save_request(values)) if values else None
         found = await self.aread(key)
         if saved:
-            await self._aend(saved)
+            try:
+                await self._aend(saved)
+            except StateStoreError as error:
+                if not error.may_be_conflict:
+                    raise
+                await asyncio.to_thread(self._overwrite, values)
         return found
+
+    def _saved(self, values: Mapping[str, bytes], end: Callable[[], object]) -> None:
+        try:
+            end()
+        except StateStoreError as error:
+            if not error.may_be_conflict:
+                raise
+            self._overwrite(values)
+
+    def _overwrite(self, values: Mapping[str, bytes]) -> None:
+        """Write what the store refused. Redis does so, without a word of why, where a key was once
+        written with first-writer-wins and no ETag is given."""
+        for key, value in values.items():
+            found = self.read(key)
+            if found is None:
+                self._ask(self._save, self._save_request({key: value}))
+            else:
+                # Whoever wrote in between was overwritten, as it were.
+                self.replace(key, value, found.etag)
 
     def create(self, key: str, value: bytes) -> bool:
         """Write ``key`` if it does not exist. False if it holds another value: the first writer

@@ -31,6 +31,10 @@ def start_fork_server(modules: Sequence[str]) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
     try:
         forkserver.ensure_running()
+        # The imports, which take long on a busy machine, are not for the first test to wait for.
+        first = _context.Process(target=os.getpid)
+        first.start()
+        first.join()
     finally:
         if before is None:
             del os.environ["PYTHONPATH"]
