@@ -37,7 +37,8 @@ class WorkerProcess:
         """Return once it works; raises when it ended instead."""
         assert self._process.stdout is not None
         if self._process.stdout.readline() != b"ready\n":
-            raise AssertionError(f"a worker process ended with code {self._process.wait()}")
+            self._reap()
+            raise AssertionError(f"a worker process ended with code {self._process.returncode}")
         return self
 
     def stop(self) -> None:

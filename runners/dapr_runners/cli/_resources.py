@@ -66,7 +66,7 @@ class Resources:
                 try:
                     found += _documents(path, kind)
                 except (KeyError, TypeError, AttributeError, ValueError, yaml.YAMLError) as error:
-                    raise ValueError(f"{path.name}: {error}") from error
+                    raise ValueError(f"{path.name}: {_wrong_with(error)}") from error
         return found
 
     def _actor_stores(self, stores: list[dict[str, Any]]) -> Iterator[Finding]:
@@ -140,6 +140,14 @@ def _documents(path: Path, kind: str) -> list[dict[str, Any]]:
         if kind == "Component":
             _ = each["spec"]["type"], _entry(each, "")
     return found
+
+
+def _wrong_with(error: Exception) -> str:
+    """Without the lines of the file that YAML quotes: a password may be in them."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return str(error)
+    at = "" if error.problem_mark is None else f" in line {error.problem_mark.line + 1}"
+    return f"{error.problem}{at}"
 
 
 def _is_store(component: dict[str, Any]) -> bool:

@@ -13,18 +13,17 @@ _SKEW_SECONDS = 5.0
 def worker_findings(address: str, store_name: str) -> Iterator[Finding]:
     """Whether the processes at work have the same runners, and clocks that agree."""
     from dapr_runners.engine import roster
-    from dapr_runners.state import EncryptionKeyMissingError, StateStore
+    from dapr_runners.state import UNREADABLE, StateStore
 
     store = StateStore(store_name, address=address, timeout=_SECONDS)
     try:
         members = roster(store)
-    except EncryptionKeyMissingError as error:
+    except UNREADABLE as error:
         yield Finding(
             "encryption",
             "problem",
-            f"what the workers of this app store is encrypted, and this process cannot read it:"
-            f" {error}",
-            "give it the variables that the workers have",
+            f"this process cannot read what the workers of this app store: {error}",
+            "give it and all workers the same keys",
         )
         return
     except DaprRunnersError:

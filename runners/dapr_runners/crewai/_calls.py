@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from dapr_runners._current_step import attempt_of, running_step
 from dapr_runners.crewai._driver import usage_of_step
+from dapr_runners.crewai._private import authored_role
 from dapr_runners.engine import Attempt, Call
 
 _PROVIDERS = {
@@ -30,7 +31,7 @@ def model_call(llm: Any, agent: Any, messages: Any, call: Callable[[], Any]) -> 
         "provider": None if provider is None else _PROVIDERS.get(provider, provider),
         "temperature": getattr(llm, "temperature", None),
         "max_tokens": getattr(llm, "max_tokens", None),
-        "agent": getattr(agent, "role", None),
+        "agent": None if agent is None else authored_role(agent),
     }
     return _told(attempt.chat(request, lambda: messages), call, _usage)
 

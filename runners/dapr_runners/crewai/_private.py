@@ -147,6 +147,11 @@ def passes_through(error: BaseException) -> bool:
     return isinstance(error, _passthrough)
 
 
+def authored_role(agent: Any) -> str:
+    """The role of ``agent`` as its author wrote it: CrewAI fills in what a call is given."""
+    return getattr(agent, "_original_role", None) or agent.role
+
+
 def is_internal_flow(flow: Any) -> bool:
     """Whether ``flow`` is a part of CrewAI's machinery, as the executor of an agent is."""
     cls = cast(Any, type(flow))

@@ -1,5 +1,6 @@
 """What waits for somebody's decision: listed, and retried, resolved or dropped."""
 
+import logging
 import os
 import time
 from dataclasses import dataclass, field, fields
@@ -39,7 +40,9 @@ from dapr_runners.engine import (
     tenant_mark,
     unpacked,
 )
-from dapr_runners.state import AllowList, Codec, StateStore
+from dapr_runners.state import UNREADABLE, AllowList, Codec, StateStore
+
+logger = logging.getLogger("dapr_runners")
 
 _PATIENCE = 3.0
 
@@ -169,7 +172,11 @@ class DeadLetters:
         for run, at in await self._letters.all(self._io):
             if run_id not in (None, run) or not self._may_see(run):
                 continue
-            plain = await self._letters.get(self._io, run, at)
+            try:
+                plain = await self._letters.get(self._io, run, at)
+            except UNREADABLE as error:  # the others are listed
+                logger.warning("the letter %s/%s cannot be read: %s", run, at, error)
+                continue
             if plain is None or self._runner not in (None, plain["runner"]):
                 continue
             if at.startswith(PARKED) and "decision" in plain:

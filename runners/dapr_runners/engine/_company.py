@@ -19,7 +19,7 @@ from dapr_runners.engine._attempts import is_dead, process_identity
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import company_key
 from dapr_runners.errors import DaprRunnersError
-from dapr_runners.state import StateStore
+from dapr_runners.state import UNREADABLE, StateStore
 
 logger = logging.getLogger("dapr_runners")
 
@@ -42,6 +42,8 @@ class Company:
         """Say that this process begins to work. To be called before it gets any."""
         try:
             self._change(store, joins=True)
+        except UNREADABLE:
+            raise
         except DaprRunnersError as error:
             # It then looks for every record, and records nothing soon.
             logger.warning("saying that this process works for %s: %s", self._key, error)

@@ -17,6 +17,7 @@ from dapr_runners.engine._turns import Progress, Turns
 from dapr_runners.engine._untold import PURGE, TERMINATE, Untold
 from dapr_runners.engine.errors import RunNotFoundError, WorkerMissingError
 from dapr_runners.errors import DaprRunnersError
+from dapr_runners.state import UNREADABLE
 
 logger = logging.getLogger("dapr_runners")
 _PATIENCE = 1.0
@@ -54,14 +55,20 @@ class Telling:
         for run, at in listed:
             if only not in (None, run):
                 continue
-            if at in (TERMINATE, PURGE):
-                await self._make_good(io, run, at)
-            elif await self._turns.progress(io, run) is not Progress.ACTIVE:
-                await self.untold.remove(io, run, at)
-            elif await io.get(record_key(run, at)) is not None:
-                await self.answered(io, run, at)
-            # Otherwise it is about to be recorded.
+            try:
+                await self._remind_of(io, run, at)
+            except UNREADABLE as error:  # the others are told
+                logger.warning("run %s is not told yet of %s: %s", run, at, error)
         return bool(listed)
+
+    async def _remind_of(self, io: IO, run: str, at: str) -> None:
+        if at in (TERMINATE, PURGE):
+            await self._make_good(io, run, at)
+        elif await self._turns.progress(io, run) is not Progress.ACTIVE:
+            await self.untold.remove(io, run, at)
+        elif await io.get(record_key(run, at)) is not None:
+            await self.answered(io, run, at)
+        # Otherwise it is about to be recorded.
 
     async def _make_good(self, io: IO, run: str, what: str) -> None:
         """Terminate or purge the workflow of a run that was cancelled or purged, if it is left."""

@@ -9,10 +9,11 @@ import hashlib
 import re
 import unicodedata
 
+from dapr_runners.engine._keys import safe_name
 from dapr_runners.engine.errors import InvalidRunnerNameError, InvalidTenantError
 
 _LONGEST = 256
-_MARKED = re.compile(r"t_[0-9a-v]{20}_")
+_MARKED = re.compile(r"t_[0-9a-v]{20}_", re.IGNORECASE)  # as some stores compare keys
 _MARK_CHARACTERS = 20
 """A hundred bits: nobody finds a name that has the mark of another's."""
 
@@ -49,7 +50,7 @@ def check_runner_name(name: str) -> None:
     reason = _wrong_with(name)
     if reason is None and "/" in name:
         reason = "a '/' ends it in the names of its activities"
-    if reason is None and mark_of(name):
+    if reason is None and mark_of(safe_name(name)):
         reason = "its runs would look like those of a tenant"
     if reason is not None:
         raise InvalidRunnerNameError(runner=name, reason=reason)

@@ -22,6 +22,7 @@ from dapr_runners.engine._exits import cut_at_exit
 from dapr_runners.engine._hands import Hands
 from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
 from dapr_runners.engine._journal import Journal
+from dapr_runners.engine._keys import company_key, dead_letters_key, roster_key, untold_key
 from dapr_runners.engine._metadata import missing_service
 from dapr_runners.engine._probe import probe_workflows
 from dapr_runners.engine._roster import Roster
@@ -75,11 +76,12 @@ class Worker:
         with self._lock:
             if runner in self._journals:
                 raise DuplicateRunnerError(runner=runner)
+            if self._runtime is not None:
+                _join(journal, store, runner)
             self._journals[runner] = journal
             self._stores[runner] = store
             self._names[runner] = activities
             if self._runtime is not None:
-                journal.company.join(store)
                 self._register_with(self._runtime, runner)
 
     def unregister(self, runner: str, journal: Journal) -> None:
@@ -174,9 +176,12 @@ class Worker:
 
     def start(self) -> None:
         """Open the stream, unless it is open. Raises at once, saying what to start, when the
-        sidecar is not there, refuses the token or cannot run workflows."""
+        sidecar is not there, refuses the token or cannot run workflows, and when this process
+        cannot read what others have stored for all."""
         self.probe()
         with self._lock:
+            if self._runtime is None:
+                self._join_all()
             self._users += 1
             if self._runtime is not None:
                 return
@@ -185,8 +190,7 @@ class Worker:
             lift_message_limit(runtime)
             resolve_activities(runtime, self._find_activity)
             replace_spans(runtime, lambda: watching().watcher is not None)
-            for runner, journal in self._journals.items():
-                journal.company.join(self._stores[runner])
+            for runner in self._journals:
                 self._register_with(runtime, runner)
             self._hands = Hands(STEP_THREADS, "dapr-runners-step")
             runtime.start()
@@ -195,6 +199,15 @@ class Worker:
                 self._roster = Roster(next(iter(self._stores.values())), self.runners)
                 self._roster.join()
         cut_at_exit(self)
+
+    def _join_all(self) -> None:
+        try:
+            for runner, journal in self._journals.items():
+                _join(journal, self._stores[runner], runner)
+        except BaseException:
+            for runner, journal in self._journals.items():
+                journal.company.leave(self._stores[runner])
+            raise
 
     def runners(self) -> list[str]:
         """Names of the runners whose work this process does."""
@@ -329,6 +342,14 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()
+
+
+def _join(journal: Journal, store: StateStore, runner: str) -> None:
+    """Say that this process works for ``runner``. Keys that were replaced since, or turned on, are
+    left behind by what all runs share, which is never purged."""
+    shared = [company_key(runner), untold_key(runner), dead_letters_key(), roster_key()]
+    store.reseal(shared)
+    journal.company.join(store)
 
 
 def _fresh(activity: Callable[..., Coroutine[Any, Any, Json]]) -> Any:

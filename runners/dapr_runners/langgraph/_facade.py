@@ -13,6 +13,7 @@ from langchain_core.runnables.config import merge_configs
 from langgraph.pregel import Pregel
 
 _TASK_ID = "__pregel_task_id"
+_SEND = "__pregel_send"
 
 
 class Streams(Protocol):
@@ -44,12 +45,12 @@ def durable_copy(graph: Pregel[Any, Any, Any, Any], streams: Streams, checkpoint
     def stream(self: Any, input: Any, config: Any = None, **arguments: Any) -> Any:
         if _is_nested(config):
             return kind.stream(self, input, config, **arguments)
-        return streams.stream(input, config, **arguments)
+        return streams.stream(input, _with_added(self, graph, config), **arguments)
 
     def astream(self: Any, input: Any, config: Any = None, **arguments: Any) -> Any:
         if _is_nested(config):
             return kind.astream(self, input, config, **arguments)
-        return streams.astream(input, config, **arguments)
+        return streams.astream(input, _with_added(self, graph, config), **arguments)
 
     def of_tenant(name: str) -> Any:
         of_graph = getattr(kind, name)
@@ -73,4 +74,20 @@ def durable_copy(graph: Pregel[Any, Any, Any, Any], streams: Streams, checkpoint
 
 
 def _is_nested(config: Any) -> bool:
-    return bool(config) and _TASK_ID in (config.get("configurable") or {})
+    """Whether a node calls, with the config that LangGraph has given it. Some programs pass on what
+    they were sent as configurable: a function cannot be in that."""
+    conf: Any = config.get("configurable") if config else None
+    return bool(conf) and _TASK_ID in conf and callable(conf.get(_SEND))
+
+
+def _with_added(copied: Any, graph: Any, config: Any) -> Any:
+    """``config`` with what ``with_config`` has added to the copy. What ``graph`` itself is bound to
+    comes in where it runs."""
+    own, base = copied.config, graph.config
+    if not own or own is base:
+        return config
+    added: Any = dict(own)
+    bound: Any = base.get("callbacks") if base else None
+    if isinstance(bound, list) and isinstance(own.get("callbacks"), list):
+        added["callbacks"] = [each for each in own["callbacks"] if each not in bound]
+    return merge_configs(added, config)

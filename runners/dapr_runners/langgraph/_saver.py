@@ -77,11 +77,16 @@ class DaprSaver(BaseCheckpointSaver[str]):
             raise InvalidKeyPrefixError(key_prefix=key_prefix)
         self.store = store or StateStore(store_name)
         self._shared = Shared(Keys(key_prefix, self._hashed))
+        self._is_of_tenant = False
 
     def for_tenant(self, tenant: str) -> Self:
         """The same saver for the threads of ``tenant`` alone: it finds nothing of another's, nor of
-        no tenant's. Raises InvalidTenantError."""
-        return self.for_mark(tenant_mark(tenant))
+        no tenant's. Raises InvalidTenantError, and ValueError for a saver that is a tenant's."""
+        if self._is_of_tenant:
+            raise ValueError("this saver is a tenant's already: ask the one that it was made of")
+        saver = self.for_mark(tenant_mark(tenant))
+        saver._is_of_tenant = True
+        return saver
 
     def for_mark(self, mark: str) -> Self:
         """:meth:`for_tenant`, by what the ids of the tenant's runs begin with."""

@@ -34,6 +34,8 @@ class SecretStore:
             return os.environ.get(name)
         try:
             found: Any = json.loads(self.file.read_text("utf-8"))
+            if name in found and isinstance(found[name], (dict, list)):
+                raise ValueError(f"{name!r} is nested, and a flat file is read")
             return str(found[name]) if name in found else None
         except (OSError, ValueError, TypeError) as error:
             raise ResourceFileError(path=str(self.file), reason=f"secrets: {error}") from error

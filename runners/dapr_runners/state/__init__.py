@@ -11,6 +11,7 @@ from dapr_runners.state._hashes import artifact_key
 from dapr_runners.state._pandas import pandas_extensions
 from dapr_runners.state._store import StateStore, StoredValue
 from dapr_runners.state.errors import (
+    UNREADABLE,
     CorruptRecordError,
     EncryptionError,
     EncryptionKeyMissingError,
@@ -28,6 +29,7 @@ from dapr_runners.state.errors import (
 )
 
 __all__ = [
+    "UNREADABLE",
     "AllowList",
     "ArtifactCache",
     "Artifacts",

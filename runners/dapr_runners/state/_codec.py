@@ -6,8 +6,9 @@ has them (exceptions: if the program has imported them), by the ``__new__`` of a
 by setting attributes: no constructor, property or ``__reduce__`` of the class runs (but the default
 factory of a field a record lacks, and ``__hash__`` and ``__eq__`` of keys), and no module is
 imported (but numpy and pydantic_core, for their own values). A writer of the store can still choose
-the values of the fields of allowed classes. Records are checked against accidental change, but not
-signed and not encrypted: a ``SecretStr`` is stored in clear.
+the values of the fields of allowed classes. Bytes are checked against accidental change. Where the
+store has no keys (see ``EncryptionKeys``), they are neither signed nor encrypted: a ``SecretStr``
+is stored in clear.
 
 **What is not kept.** That two places of a value hold the same object: each gets its own.
 """

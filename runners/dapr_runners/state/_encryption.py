@@ -9,7 +9,6 @@ The ``cryptography`` package is imported when keys are made: without them nothin
 """
 
 import base64
-import binascii
 import hashlib
 import hmac
 import os
@@ -118,13 +117,19 @@ class EncryptionKeys:
     def from_environment(cls, address: str | None = None) -> Self | None:
         """As the variables say: ``DAPR_RUNNERS_ENCRYPTION_KEYS`` is a text as :meth:`from_text`
         takes it, ``DAPR_RUNNERS_ENCRYPTION_SECRET`` names ``component/secret`` in place of that,
-        and ``DAPR_RUNNERS_ENCRYPTION_PLAINTEXT=accept`` accepts plaintext. None without them."""
+        and ``DAPR_RUNNERS_ENCRYPTION_PLAINTEXT=accept`` accepts plaintext. None without them. One
+        that is empty is an error: who set it did not mean that values are stored in clear."""
         text, secret = os.environ.get(KEYS_VARIABLE), os.environ.get(SECRET_VARIABLE)
         plaintext = os.environ.get(PLAINTEXT_VARIABLE)
         if plaintext not in (None, "", "accept"):
             raise EncryptionKeysError(reason=f"{PLAINTEXT_VARIABLE} is not 'accept'")
+        for name in (KEYS_VARIABLE, SECRET_VARIABLE):
+            if os.environ.get(name) == "":
+                raise EncryptionKeysError(reason=f"{name} is set, and empty: unset it, or fill it")
         if text and secret:
             raise EncryptionKeysError(reason=f"{KEYS_VARIABLE} and {SECRET_VARIABLE} are both set")
+        if plaintext and not (text or secret):
+            raise EncryptionKeysError(reason=f"{PLAINTEXT_VARIABLE} is set without any")
         if text:
             return cls.from_text(text, accepts_plaintext=bool(plaintext))
         if not secret:
@@ -168,6 +173,10 @@ class EncryptionKeys:
         except (self._invalid_tag, ValueError) as error:
             reason = "it was changed, or was encrypted for another key of the store"
             raise CorruptRecordError(key=key, reason=reason) from error
+
+    def is_current(self, data: bytes) -> bool:
+        """Whether ``data`` is sealed with the key that writes."""
+        return data.startswith(next(iter(self._known().values())).head)
 
     # -- names
 
@@ -218,9 +227,9 @@ def _primitives() -> tuple[Any, type[Exception]]:
 def _checked(keys: Mapping[str, bytes]) -> dict[str, _Key]:
     if not keys:
         raise EncryptionKeysError(reason="there are none")
-    for id, secret in keys.items():
-        if not _ID.fullmatch(id):
-            raise EncryptionKeysError(reason=f"{id!r} is no id for a key")
+    for number, (id, secret) in enumerate(keys.items(), 1):
+        if not _ID.fullmatch(id):  # it may be a key, in the wrong place
+            raise EncryptionKeysError(reason=f"what stands as the id of key {number} cannot be one")
         if len(secret) != _KEY:
             raise EncryptionKeysError(reason=f"the key {id!r} has {len(secret)} bytes, not {_KEY}")
     return {id: _Key.of(id, bytes(secret)) for id, secret in keys.items()}
@@ -228,16 +237,16 @@ def _checked(keys: Mapping[str, bytes]) -> dict[str, _Key]:
 
 def _parsed(text: str) -> dict[str, bytes]:
     keys: dict[str, bytes] = {}
-    for part in text.split(","):
+    for number, part in enumerate(text.split(","), 1):
         id, colon, encoded = part.strip().partition(":")
         if not colon:
-            raise EncryptionKeysError(reason="one of them is not id:base64")
+            raise EncryptionKeysError(reason=f"key {number} is not id:base64")
         if id in keys:
-            raise EncryptionKeysError(reason=f"two have the id {id!r}")
+            raise EncryptionKeysError(reason=f"key {number} has the id of one before")
         try:
             keys[id] = base64.b64decode(encoded, validate=True)
-        except binascii.Error as error:  # without the text: it is a secret
-            raise EncryptionKeysError(reason=f"the key {id!r} is not base64") from error
+        except ValueError:  # neither the text nor what was wrong with it: it is a secret
+            raise EncryptionKeysError(reason=f"key {number} is not base64") from None
     return keys
 
 

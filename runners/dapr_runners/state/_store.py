@@ -131,6 +131,19 @@ class StateStore:
             raise EncryptionKeyMissingError(key=key, key_id=sealed_with(data), known="none")
         return data
 
+    def reseal(self, keys: Iterable[str]) -> None:
+        """Encrypt the values of ``keys`` with the key that writes, where they are not: with an
+        older one, or in clear. Raises what reading them does."""
+        if self._keys is None:
+            return
+        for key in keys:
+            while True:
+                found = self._ask(self._get, self._get_request(key))
+                if not found.data or self._keys.is_current(found.data):
+                    break
+                if self.replace(key, self.opened(key, found.data), found.etag):
+                    break
+
     def content_digest(self, scope: str, data: bytes) -> bytes:
         """What names the content ``data`` below the key ``scope``: 16 bytes, a hash of it, keyed
         where the store is encrypted."""

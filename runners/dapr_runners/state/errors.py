@@ -136,6 +136,15 @@ class PlaintextRefusedError(EncryptionError):
     key: str
 
 
+UNREADABLE = (
+    CorruptRecordError,
+    EncryptionKeyMissingError,
+    WrongEncryptionKeyError,
+    PlaintextRefusedError,
+)
+"""What reading one value raises that is not right, or not for this process: others are read."""
+
+
 @dataclass(eq=False)
 class RemoteError(DaprRunnersError):
     """{type_name}: {detail} (The error was raised in another process; this one has not imported

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.timeout(90)
 ONE = "one:" + base64.b64encode(b"1" * 32).decode()
 TWO = "two:" + base64.b64encode(b"2" * 32).decode()
 NOT_ONE = TWO.replace("two:", "one:")
-KEYS = "DAPR_RUNNERS_ENCRYPTION_KEYS"
+KEYS, PLAINTEXT = "DAPR_RUNNERS_ENCRYPTION_KEYS", "DAPR_RUNNERS_ENCRYPTION_PLAINTEXT"
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 
 
@@ -44,8 +44,10 @@ class Place:
         self._monkeypatch = monkeypatch
         self._made: list[DaprWorkflowGraphRunner] = []
 
-    def worker(self, keys: str) -> WorkerProcess:
-        variables = {**self.sidecar.env(), KEYS: keys}
+    def worker(self, keys: str, plaintext: str = "") -> WorkerProcess:
+        variables = {**self.sidecar.env(), **({KEYS: keys} if keys else {})}
+        if plaintext:
+            variables[PLAINTEXT] = plaintext
         folder = Path(encrypted_graphs.__file__).parent
         return WorkerProcess(folder, "encrypted_graphs:runners", variables=variables)
 
@@ -53,7 +55,8 @@ class Place:
         for made in self._made:
             made.shutdown()
         self._monkeypatch.setenv("DAPR_GRPC_PORT", str(self.sidecar.grpc_port))
-        self._monkeypatch.setenv(KEYS, keys)
+        if keys:
+            self._monkeypatch.setenv(KEYS, keys)
         self._made = encrypted_graphs.runners()
         for runner in self._made:
             runner.connect()
@@ -212,15 +215,14 @@ def test_keys_are_rotated_between_a_kill_and_the_next_worker(place: Place) -> No
     ids=["missing", "wrong"],
 )
 def test_a_worker_without_the_key_fails_no_run(
-    place: Place, keys: str, error: type[Exception]
+    place: Place, keys: str, error: type[Exception], capfd: pytest.CaptureFixture[str]
 ) -> None:
     _begun(place, ONE).touch()
     with pytest.raises(error):
         place.callers(keys)["waiting"].invoke({"log": []}, THREAD)
-    waiting = place.callers(ONE)["waiting"]
-    run = waiting._resolve(None, "t")
-    with place.worker(keys):
-        until(lambda: error.__name__ in _status(waiting, run))
+    with pytest.raises(AssertionError, match="ended with code 1"), place.worker(keys):
+        pass
+    assert error.__name__ in capfd.readouterr().err
     with place.worker(ONE):
         assert _answered(place, ONE)["log"][-2:] == [planted("waited"), "yes"]
 
@@ -229,7 +231,8 @@ def test_a_worker_that_lacks_the_key_of_a_checkpoint_fails_no_run(place: Place) 
     both = f"{TWO},{ONE}"
     with place.worker(ONE):
         place.callers(ONE)["plain"].invoke({"log": ["first"]}, THREAD)
-    plain = place.callers(both)["plain"]
+    with place.worker(both):  # what all runs share gets the new key
+        plain = place.callers(both)["plain"]
     ended: list[Any] = []
     with place.worker(TWO):
         caller = threading.Thread(
@@ -246,6 +249,39 @@ def test_a_worker_that_lacks_the_key_of_a_checkpoint_fails_no_run(place: Place) 
     with place.worker(both):
         caller.join(30)
     assert ended[0]["log"] == ["first", planted("plain"), "second", planted("plain")]
+
+
+def _all_that_runs_share(place: Place, keys: str) -> None:
+    """A run that fails, whose letter is dropped."""
+    callers = place.callers(keys)
+    with pytest.raises(Refused):
+        callers["failing"].invoke({"log": []}, {"configurable": {"thread_id": f"of {keys}"}})
+    letters = callers["failing"].dead_letters()
+    (letter,) = letters.list()
+    letters.drop(letter.id, who="a test", why="it is over")
+
+
+def test_what_all_runs_share_is_encrypted_anew(place: Place) -> None:
+    with place.worker(ONE):
+        _all_that_runs_share(place, ONE)
+    with place.worker(f"{TWO},{ONE}"):
+        pass
+    with place.worker(TWO):
+        _all_that_runs_share(place, TWO)
+
+
+def test_encryption_is_turned_on_in_a_store_that_was_used(
+    place: Place, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with place.worker(""):
+        _all_that_runs_share(place, "")
+    with pytest.raises(AssertionError, match="ended with code 1"), place.worker(ONE):
+        pass
+    assert "PlaintextRefusedError" in capfd.readouterr().err
+    with place.worker(ONE, plaintext="accept"):
+        pass
+    with place.worker(ONE):
+        _all_that_runs_share(place, ONE)
 
 
 def _change(place: Place, sql: str, *arguments: str) -> None:

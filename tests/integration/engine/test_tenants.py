@@ -4,6 +4,7 @@ import sqlite3
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from run_helpers import Gate, MakeRunner, Node, Place, State, chain, collect, eventually
@@ -56,6 +57,52 @@ def test_a_config_may_name_the_tenant(make_runner: MakeRunner) -> None:
     assert next(runner.get_state_history(config)).values["log"] == ["acme"]
     assert runner.for_tenant("acme").get_state(THREAD).values["log"] == ["acme"]
     assert runner.get_state(THREAD).values == {}
+
+
+def test_what_with_config_binds_counts_for_every_call(make_runner: MakeRunner) -> None:
+    runner = make_runner(chain(tell_tenant))
+    bound = runner.durable.with_config(
+        {"configurable": {"thread_id": "order-1", "tenant_id": "acme"}}
+    )
+    bound.invoke({"log": ["in"]})
+    assert bound.get_state({}).values["log"] == ["in", "acme"]
+    assert runner.for_tenant("acme").get_state(THREAD).values["log"] == ["in", "acme"]
+    assert runner.get_state(THREAD).values == {}
+    with pytest.raises(TenantMismatchError):
+        runner.for_tenant("umbrella").durable.with_config(
+            {"configurable": {"tenant_id": "acme"}}
+        ).invoke({"log": []}, THREAD)
+
+
+async def test_with_config_counts_for_asynchronous_calls(make_runner: MakeRunner) -> None:
+    runner = make_runner(chain(tell_tenant))
+    bound = runner.durable.with_config({"configurable": {"tenant_id": "acme"}})
+    await bound.ainvoke({"log": ["in"]}, THREAD)
+    assert runner.for_tenant("acme").get_state(THREAD).values["log"] == ["in", "acme"]
+
+
+def test_callbacks_of_with_config_are_called_once(make_runner: MakeRunner) -> None:
+    class Heard(BaseCallbackHandler):
+        def __init__(self) -> None:
+            self.runs = 0
+
+        def on_chain_start(self, *args: Any, parent_run_id: Any = None, **kwargs: Any) -> None:
+            self.runs += parent_run_id is None
+
+    of_graph, of_call = Heard(), Heard()
+    graph = chain(tell_tenant).with_config({"callbacks": [of_graph]})
+    runner = make_runner(graph)
+    runner.durable.with_config({"callbacks": [of_call]}).invoke({"log": []}, THREAD)
+    assert (of_graph.runs, of_call.runs) == (1, 1)
+
+
+def test_a_config_from_outside_is_not_taken_for_that_of_a_node(make_runner: MakeRunner) -> None:
+    runner = make_runner(chain(tell_tenant))
+    runner.invoke({"log": ["in"]}, THREAD)
+    sent = {"thread_id": "order-1", "tenant_id": "acme", "__pregel_task_id": "x"}
+    assert runner.get_state({"configurable": sent}).values == {}
+    runner.invoke({"log": ["in"]}, {"configurable": sent})
+    assert runner.for_tenant("acme").get_state(THREAD).values["log"] == ["in", "acme"]
 
 
 def test_two_tenants_in_one_call_are_refused(make_runner: MakeRunner) -> None:

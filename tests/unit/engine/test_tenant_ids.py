@@ -32,7 +32,16 @@ def test_a_tenant_that_names_nothing_is_refused(bad: str, reason: str) -> None:
     assert refused.value.tenant == bad
 
 
-@pytest.mark.parametrize("bad", ["", "a/b", "a\nb", "\ud800", f"{ACME}graph"])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "",
+        "a/b",
+        "a\nb",
+        "\ud800",
+        *(f"{each}graph" for each in (ACME, f"-{ACME}", f" {ACME}", f"é{ACME}")),
+    ],
+)
 def test_a_runner_that_could_be_taken_for_another_is_refused(bad: str) -> None:
     with pytest.raises(InvalidRunnerNameError):
         check_runner_name(bad)

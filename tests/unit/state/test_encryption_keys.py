@@ -122,19 +122,43 @@ def test_names_of_contents_say_nothing_without_the_key() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "one of them is not id:base64"),
-        ("nonsense", "one of them is not id:base64"),
-        (f"one:{encoded(ONE)},", "one of them is not id:base64"),
-        ("one:%%%", "the key 'one' is not base64"),
+        ("", "key 1 is not id:base64"),
+        ("nonsense", "key 1 is not id:base64"),
+        (f"one:{encoded(ONE)},", "key 2 is not id:base64"),
+        ("one:%%%", "key 1 is not base64"),
+        ("one:é", "key 1 is not base64"),
         (f"one:{encoded(b'short')}", "the key 'one' has 5 bytes, not 32"),
-        (f"o/ne:{encoded(ONE)}", "'o/ne' is no id for a key"),
-        (f"one:{encoded(ONE)},one:{encoded(TWO)}", "two have the id 'one'"),
+        (f"o/ne:{encoded(ONE)}", "what stands as the id of key 1 cannot be one"),
+        (f"one:{encoded(ONE)},one:{encoded(TWO)}", "key 2 has the id of one before"),
+        (f"{encoded(ONE)}:one", "key 1 is not base64"),
+        (f"{encoded(ONE)}:{encoded(ONE)}", "what stands as the id of key 1 cannot be one"),
+        (f"{encoded(ONE)}:{encoded(ONE)},{encoded(ONE)}:b", "key 2 has the id of one before"),
     ],
 )
 def test_keys_that_cannot_be_used(text: str, reason: str) -> None:
     with pytest.raises(EncryptionKeysError, match=reason) as error:
         EncryptionKeys.from_text(text)
     assert "%%%" not in str(error.value) and encoded(ONE) not in str(error.value)
+
+
+def test_no_key_is_shown_with_its_object() -> None:
+    assert str(ONE) not in repr(vars(KEYS))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("DAPR_RUNNERS_ENCRYPTION_KEYS", ""),
+        ("DAPR_RUNNERS_ENCRYPTION_SECRET", ""),
+        ("DAPR_RUNNERS_ENCRYPTION_PLAINTEXT", "accept"),
+    ],
+)
+def test_a_variable_that_says_nothing_turns_nothing_off(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(EncryptionKeysError, match=variable):
+        EncryptionKeys.from_environment()
 
 
 def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
