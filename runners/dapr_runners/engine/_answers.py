@@ -10,22 +10,24 @@ from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import record_key
 from dapr_runners.engine._telling import Telling
 from dapr_runners.engine._turns import said
+from dapr_runners.engine._watching import watching
 from dapr_runners.engine._work import Json, Record
 from dapr_runners.state import Codec
 
 
-async def _nobody(_run: str, _record: Record, _io: IO) -> None:
+async def _nobody(_run: str, _record: Record, _io: IO, _is_new: bool) -> None:
     """Nobody in this process waits for a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Settles waiting steps of one runner. ``recorded`` is told of each answer that counts."""
+    """Settles waiting steps of one runner. ``recorded`` is told of each answer that counts, and,
+    where somebody watches, whether it is there for the first time."""
 
     codec: Codec
     telling: Telling
     client: Callable[[], DaprWorkflowClient]
-    recorded: Callable[[str, Record, IO], Awaitable[None]] = _nobody
+    recorded: Callable[[str, Record, IO, bool], Awaitable[None]] = _nobody
 
     async def settle(self, io: IO, run: str, at: str, id: str, body: Json) -> bool:
         """Settle the step ``id`` of ``run`` that waits for an answer under the record key ``at``,
@@ -40,9 +42,11 @@ class Answers:
         record = Record(at, outcome, body, [], [], process_identity())
         data = self.codec.encode_plain(record.pack(), f"the record {at}")
         await self.telling.untold.add(io, run, at)
+        # The same answer again counts as well: it is created once more.
+        is_new = watching().watcher is None or await io.get(record_key(run, at)) is None
         ours = await io.create(record_key(run, at), data)
         if ours:
-            await self.recorded(run, record, io)
+            await self.recorded(run, record, io, is_new)
         # Again, if it was there: who answered first may have died before this.
         await self.telling.answered(io, run, at)
         return ours

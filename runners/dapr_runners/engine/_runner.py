@@ -428,9 +428,9 @@ class Runner:
         """What settles the steps that wait for answers."""
         return Answers(self._codec, self._telling, lambda: self._worker.client, self._answered)
 
-    async def _answered(self, run: str, record: Record, io: IO) -> None:
+    async def _answered(self, run: str, record: Record, io: IO, is_new: bool) -> None:
         self._bus.publish(run, record)
-        if (watcher := watching().watcher) is not None:
+        if (watcher := watching().watcher) is not None and is_new:
             client = self._worker.client
             await tell_answered(watcher, self.name, run, record.key, client, self._codec, io)
 
