@@ -32,10 +32,15 @@ with warnings.catch_warnings():
     import crewai  # noqa: F401
 
 
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Instrumented]:
-    """What this process tells while a test runs."""
+@pytest.fixture(autouse=True)
+def enabled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenTelemetry is on, here and in worker processes: other tests turn it off for CrewAI."""
     monkeypatch.delenv("OTEL_SDK_DISABLED", raising=False)
+
+
+@pytest.fixture
+def told(enabled: None) -> Iterator[Instrumented]:
+    """What this process tells while a test runs."""
     exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
     provider = provider_to(exporter)
     meters = MeterProvider([reader])

@@ -12,7 +12,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, StateGraph
-from opentelemetry import trace
+from opentelemetry import metrics, trace
+from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from typing_extensions import TypedDict
 
 from dapr_runners.engine import process_worker
@@ -117,7 +121,7 @@ async def asking_async(state: State) -> State:
 
 
 def asking_graph() -> Any:
-    return chain(asking=asking)
+    return chain(asking=asking, last=last_sync)
 
 
 def inner() -> Any:
@@ -176,6 +180,15 @@ def traced() -> list[DaprWorkflowGraphRunner]:
     instrument()
     graphs = {"held": held_graph(), "quick": quick(), "asking": asking_graph()}
     return [make(name, graph) for name, graph in graphs.items()]
+
+
+def traced_over_otlp() -> list[DaprWorkflowGraphRunner]:
+    """For worker processes that export as the usual variables say."""
+    trace.set_tracer_provider(provider_to(OTLPSpanExporter(insecure=True)))
+    reader = PeriodicExportingMetricReader(OTLPMetricExporter(insecure=True))
+    metrics.set_meter_provider(MeterProvider([reader]))
+    instrument()
+    return [make("asking", asking_graph())]
 
 
 def retry() -> StepRetry:
