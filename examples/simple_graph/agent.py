@@ -7,6 +7,7 @@ import asyncio
 
 from graph import graph
 
+from dapr_runners import progress
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 
 
@@ -14,9 +15,10 @@ async def main() -> None:
     runner = DaprWorkflowGraphRunner(graph=graph, max_steps=50, name="simple_graph")
     runner.start()
     try:
-        async for event in runner.run_async(
+        events = runner.run_async(
             input={"messages": ["hello"], "counter": 0}, thread_id="order-4711"
-        ):
+        )
+        async for event in progress(events):  # shows what takes long, on a terminal
             print(event["type"], event.get("status", ""))
             if event["type"] == "workflow_completed":
                 print(event["output"])

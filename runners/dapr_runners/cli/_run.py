@@ -5,6 +5,8 @@ import signal
 import subprocess  # nosec B404 # runs what the user names, see below
 import sys
 import threading
+import time
+from http.client import HTTPException
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Self
@@ -12,7 +14,10 @@ from typing import Annotated, Any, Self
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
+from dapr_runners._bottom_line import BottomLine
+from dapr_runners._progress import SHOWN_ELSEWHERE, At, line_of
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.sidecar import EmbeddedSidecar
 
@@ -94,6 +99,8 @@ def run(
 def _run_app(command: list[str], sidecar: EmbeddedSidecar, app_port: int | None) -> int:
     environment = {key: value for key, value in os.environ.items() if key not in _INHERITED}
     environment |= sidecar.env()
+    if _console.is_terminal:
+        environment[SHOWN_ELSEWHERE] = "1"
     if app_port is not None:
         environment["APP_PORT"] = str(app_port)
     lost = threading.Event()
@@ -102,11 +109,22 @@ def _run_app(command: list[str], sidecar: EmbeddedSidecar, app_port: int | None)
         app = subprocess.Popen(command, env=environment)  # nosec B603
         signals.forward_to(app)
         threading.Thread(target=_watch, args=(sidecar, app, lost), daemon=True).start()
-        code = app.wait()
+        with BottomLine(_console, lambda: _under_way(sidecar)):
+            code = app.wait()
     if lost.is_set():
         return 1
     # As a shell reports a program that a signal ended.
     return code if code >= 0 else 128 - code
+
+
+def _under_way(sidecar: EmbeddedSidecar) -> Text | None:
+    """What takes long, of all runs of the sidecar."""
+    try:
+        rows = sidecar.work_under_way()
+    except (OSError, HTTPException, ValueError):
+        return None  # it has ended, or begins
+    at = [At(**{name: row[name] for name in row if name != "run"}) for row in rows]
+    return line_of(at, time.time())
 
 
 def _watch(sidecar: EmbeddedSidecar, app: "subprocess.Popen[bytes]", lost: threading.Event) -> None:

@@ -67,6 +67,11 @@ class Dispatcher:
         """How many streams there are."""
         return len(self._streams)
 
+    def is_out(self, key: Hashable) -> bool:
+        """Whether a worker has an item."""
+        work = self._work.get(key)
+        return work is not None and work.stream is not None
+
     def open(self, keeps_history: bool) -> Stream:
         """A worker connected."""
         stream = Stream(keeps_history)

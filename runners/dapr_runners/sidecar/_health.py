@@ -4,17 +4,24 @@ import asyncio
 import contextlib
 import hmac
 import json
+from collections.abc import Callable
+from typing import Any
 
+WORK_PATH = "/dapr-runners/work"
 _TIMEOUT = 30.0
 
 
 class HealthServer:
     """Answers ``/v1.0/healthz`` and ``/v1.0/healthz/outbound``, and those who know the token
-    ``/v1.0/metadata``."""
+    ``/v1.0/metadata``, and ``/dapr-runners/work``, which no daprd has: what ``work`` tells of the
+    workflows."""
 
-    def __init__(self, app_id: str, api_token: str | None) -> None:
+    def __init__(
+        self, app_id: str, api_token: str | None, work: Callable[[], list[dict[str, Any]]]
+    ) -> None:
         self._app_id = app_id
         self._token = api_token
+        self._work = work
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -62,5 +69,7 @@ class HealthServer:
         if method == "GET" and path == "/v1.0/metadata":
             metadata = {"id": self._app_id, "runtimeVersion": "embedded"}
             return "200 OK", json.dumps(metadata).encode()
+        if method == "GET" and path == WORK_PATH:
+            return "200 OK", json.dumps(self._work()).encode()
         missing = {"errorCode": "ERR_METHOD_NOT_FOUND", "message": f"no {method} {path} here"}
         return "404 Not Found", json.dumps(missing).encode()

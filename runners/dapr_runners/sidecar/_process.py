@@ -5,14 +5,17 @@ import os
 import subprocess  # nosec B404 # for this Python, see below
 import sys
 import threading
+from http.client import HTTPConnection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from dapr_runners.sidecar._health import WORK_PATH
 from dapr_runners.sidecar.errors import SidecarStartError
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
+_ANSWER_SECONDS = 5.0
 
 
 class EmbeddedSidecar:
@@ -54,6 +57,16 @@ class EmbeddedSidecar:
     def address(self) -> str:
         """``host:port`` of the gRPC endpoint."""
         return f"127.0.0.1:{self.grpc_port}"
+
+    def work_under_way(self) -> list[dict[str, Any]]:
+        """What its workflows are at: see ``_work_api``. Raises OSError while it is away."""
+        headers = {} if self.api_token is None else {"dapr-api-token": self.api_token}
+        connection = HTTPConnection("127.0.0.1", self.http_port, timeout=_ANSWER_SECONDS)
+        try:
+            connection.request("GET", WORK_PATH, headers=headers)
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
 
     @property
     def pid(self) -> int | None:

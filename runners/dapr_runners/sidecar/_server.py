@@ -24,6 +24,7 @@ from dapr_runners.sidecar._pubsub_api import PubSubApi
 from dapr_runners.sidecar._secrets_api import SecretsApi
 from dapr_runners.sidecar._settings import Settings
 from dapr_runners.sidecar._state_api import StateApi
+from dapr_runners.sidecar._work_api import work_under_way
 from dapr_runners.sidecar._workflow_api import WorkflowApi
 from dapr_runners.sidecar.errors import PortTakenError
 
@@ -70,7 +71,7 @@ class Server:
         )
         server.add_generic_rpc_handlers((dapr,))
         self.grpc_port = self._bind(server)
-        health = HealthServer(settings.app_id, settings.api_token)
+        health = HealthServer(settings.app_id, settings.api_token, lambda: work_under_way(engine))
         try:
             self.http_port = await health.start(settings.host, settings.http_port)
         except OSError as error:

@@ -249,6 +249,14 @@ class Reader:
         (nr,) = self._db.execute(f"SELECT max(nr) FROM {table}").fetchone()  # nosec B608
         return nr or 0
 
+    def active_ids(self, limit: int) -> list[str]:
+        """Ids of instances that are not over."""
+        marks = ", ".join(str(status) for status in sorted(TERMINAL))
+        rows = self._db.execute(
+            f"SELECT id FROM instances WHERE status NOT IN ({marks}) LIMIT ?", (limit,)
+        )
+        return [instance_id for (instance_id,) in rows]
+
     def active(self) -> int:
         """How many instances are not over."""
         marks = ", ".join(str(status) for status in sorted(TERMINAL))

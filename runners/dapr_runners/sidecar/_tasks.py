@@ -61,6 +61,14 @@ class Tasks:
         if instance_id in self._tasks:
             self._left.add(instance_id)
 
+    def of(self, instance_id: str) -> list[StoredTask]:
+        """The activities of an instance that have no result yet."""
+        return list(self._tasks.get(instance_id, {}).values())
+
+    def is_out(self, task: StoredTask) -> bool:
+        """Whether a worker has an activity."""
+        return self._dispatcher.is_out(("task", task.instance_id, task.event.eventId))
+
     def keeps(self, instance_id: str) -> bool:
         """Whether the id of an instance that is over is not free yet."""
         return instance_id in self._left

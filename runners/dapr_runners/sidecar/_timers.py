@@ -50,6 +50,11 @@ class Timers:
         if self._heap[0] == (timer.fire_at, instance_id, timer_id):
             self._sleep()
 
+    def next_of(self, instance_id: str) -> int | None:
+        """When the next timer of an instance fires (ns since the epoch), if it has one."""
+        timers = self._timers.get(instance_id, {}).values()
+        return min((timer.fire_at for timer in timers), default=None)
+
     def guarding(self, instance_id: str, event: str) -> int | None:
         """The oldest timer of that instance that guards a wait for ``event``."""
         for timer_id, timer in self._timers.get(instance_id, {}).items():
