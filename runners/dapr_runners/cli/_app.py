@@ -11,6 +11,7 @@ from dapr_runners.cli._doctor import doctor
 from dapr_runners.cli._events import events
 from dapr_runners.cli._list import list_runs
 from dapr_runners.cli._purge import purge
+from dapr_runners.cli._retry import retry
 from dapr_runners.cli._run import run
 from dapr_runners.cli._show import show
 
@@ -34,6 +35,7 @@ app.command("logs", hidden=True)(events)
 app.command("answer")(answer)
 app.command("suspend")(suspend)
 app.command("resume")(resume)
+app.command("retry")(retry)
 app.command("cancel")(cancel)
 app.command("terminate")(terminate)
 app.command("purge")(purge)

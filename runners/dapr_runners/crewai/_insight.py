@@ -13,6 +13,7 @@ from dapr_runners.engine import (
     Overview,
     Question,
     Record,
+    RetryRefusedError,
     those_after,
     told_to_the_end,
 )
@@ -43,6 +44,14 @@ class CrewInsight:
         run = runs.named(run)
         await (await self._asked(runs, run)).answer(runs.io, run, key, value)
         return run
+
+    async def retry_from(self, runs: Overview, run: str, step: str, again: bool) -> str:
+        raise RetryRefusedError(
+            run_id=run,
+            reason="what a crew does after a step lives in its program, which has no state to go"
+            " back to",
+            remedy="Retry it without a step, if it has failed, or make a new call.",
+        )
 
     async def _asked(self, runs: Overview, run: str) -> Asked:
         telling = runs.telling(await runs.runner_of(run), runs.named(run))

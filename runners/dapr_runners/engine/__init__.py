@@ -46,6 +46,7 @@ from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._recent import Recent
 from dapr_runners.engine._restart import restart
 from dapr_runners.engine._retry import Retry
+from dapr_runners.engine._retrying import retry
 from dapr_runners.engine._roster import Member, roster
 from dapr_runners.engine._runner import MAX_VALUE_SIZE, Runner
 from dapr_runners.engine._sdk import receive_limit
@@ -90,6 +91,7 @@ from dapr_runners.engine.errors import (
     MessageUndeliveredError,
     PoisonStepError,
     QuestionNotFoundError,
+    RetryRefusedError,
     RunActiveError,
     RunCancelledError,
     RunFailedError,
@@ -100,6 +102,7 @@ from dapr_runners.engine.errors import (
     RunNotSuspendedError,
     RunOverError,
     RunSupersededError,
+    StepNotFoundError,
     StepTimeoutError,
     TenantMismatchError,
     UnknownStepError,
@@ -164,6 +167,7 @@ __all__ = [
     "Recent",
     "Record",
     "Retry",
+    "RetryRefusedError",
     "RunActiveError",
     "RunCancelledError",
     "RunFailedError",
@@ -177,6 +181,7 @@ __all__ = [
     "RunSupersededError",
     "Runner",
     "RunnerNotStartedError",
+    "StepNotFoundError",
     "StepStatus",
     "StepSummary",
     "StepTimeoutError",
@@ -221,6 +226,7 @@ __all__ = [
     "require_worker",
     "resolved_key",
     "restart",
+    "retry",
     "roster",
     "run_in_thread",
     "safe_name",

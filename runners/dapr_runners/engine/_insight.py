@@ -38,3 +38,9 @@ class Insight(Protocol):
     async def answer(self, runs: Overview, run: str, key: str, value: Any) -> str:
         """Answer the question ``key`` of ``run``. The id of the run that goes on with it."""
         ...
+
+    async def retry_from(self, runs: Overview, run: str, step: str, again: bool) -> str:
+        """Start a run that does the step ``step`` of ``run``, which has ended, again, and what
+        follows it; the steps before it are not done again. The id of the new run. With ``again``,
+        even if what that does has effects that have happened. Raises :class:`RetryRefusedError`."""
+        ...

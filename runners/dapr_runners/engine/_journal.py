@@ -130,7 +130,7 @@ class Journal:
         self._on_the_way: dict[tuple[str, str], Spawned] = {}
         self._made = PlansMade()
         self._watching = watching()
-        self._broken: Recent[tuple[str, str], Exception] = Recent(_BROKEN_KEPT)
+        self._broken: Recent[tuple[str, str, int], Exception] = Recent(_BROKEN_KEPT)
         """What followed a plan that the workflow was told of too early, by its record."""
 
     def scheduling(self, run: str) -> None:
@@ -184,11 +184,13 @@ class Journal:
         return await self._in_flight.once((work.run, work.key), lambda: self._do(work, io), io)
 
     async def _do(self, work: Work, io: IO) -> Json:
+        again: int = work.item.get(AGAIN, 0)
         for key in (work.item.get("at"), work.key):
             spawned = self._on_the_way.get((work.run, key)) if key is not None else None
             if spawned is not None:
                 await spawned.wait(io)
-            if key is not None and (broken := self._broken.get((work.run, key))) is not None:
+            broken = None if key is None else self._broken.get((work.run, key, again))
+            if broken is not None:
                 raise BreaksRun(broken)
         hot = self._adapter.is_hot(work) and "step" not in work.item
         record: Record | None = None
@@ -437,7 +439,7 @@ class Journal:
         try:
             await self._settle(work, record, produced, io)
         except BreaksRun as broken:
-            self._broken[work.run, work.key] = broken.error
+            self._broken[work.run, work.key, work.item.get(AGAIN, 0)] = broken.error
             await self._break_off(work, broken.error, io)
             raise
         except Exception as error:

@@ -29,7 +29,7 @@ from dapr_runners.engine._keys import (
     spec_key,
 )
 from dapr_runners.engine._patience import PatientIO
-from dapr_runners.engine._purging import Purge
+from dapr_runners.engine._purging import Purge, end_of
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._telling import OVER, Telling
 from dapr_runners.engine._tenants import mark_of, within
@@ -204,6 +204,10 @@ class Overview:
         if asks := told.get("asks"):
             return RunStatus.WAITING, list(asks), None
         return RunStatus(name.lower()), [], None
+
+    async def end_of(self, run: str) -> Record | None:
+        """The record of the end of ``run``, if it has ended with one."""
+        return await end_of(self.io, self.named(run), self.decode)
 
     async def _record(self, run: str, key: str) -> Record | None:
         data = await self.io.get(record_key(run, key))

@@ -16,11 +16,16 @@ from dapr_runners.engine._turns import Turns, named, unpack_spec
 from dapr_runners.engine._watched import base_in
 from dapr_runners.engine._work import AGAIN, Json, unpack_record
 from dapr_runners.engine.errors import (
+    RetryRefusedError,
     RunNotEndedError,
     RunNotFoundError,
     RunSupersededError,
+    WorkflowEngineUnavailableError,
 )
 from dapr_runners.state import Codec
+
+_AT_WORK = "awaiting an activity"
+"""What a sidecar answers when the workflow before has an activity that has not ended."""
 
 
 async def restart(
@@ -60,17 +65,29 @@ async def restart(
     sent = [sent_key(run, key) for key in undo]
     if given:
         await io.put_many(given)
-    await io.delete_many([*records, *counts, *sent, end_key(run)])
+    undone = [*records, *counts, *sent, end_key(run)]
+    before = await io.get_many(undone)
+    await io.delete_many(undone)
     if thread is not None:
         await turns.expected(io, thread, run)
     request: Json = {"base": base, "runner": runner}
     untyped: Any = client
     workflow = named(runner)
-    await tell_now(
-        io,
-        address,
-        lambda: untyped.schedule_new_workflow(workflow, input=request, instance_id=run),
-    )
+    try:
+        await tell_now(
+            io,
+            address,
+            lambda: untyped.schedule_new_workflow(workflow, input=request, instance_id=run),
+        )
+    except WorkflowEngineUnavailableError as error:
+        await io.put_many(before)
+        if _AT_WORK not in error.detail:
+            raise
+        raise RetryRefusedError(
+            run_id=run,
+            reason="a step of it is still at work",
+            remedy="Do it again when that step has come back.",
+        ) from error
 
 
 async def _failed_beside(io: IO, codec: Codec, run: str, steps: list[str]) -> list[str]:

@@ -160,6 +160,28 @@ class RunNotSuspendedError(DaprRunnersError):
 
 
 @dataclass(eq=False)
+class RetryRefusedError(DaprRunnersError):
+    """The run {run_id!r} cannot be retried so: {reason}. Nothing was started. {remedy}"""
+
+    category: ClassVar[ErrorCategory] = "refused"
+
+    run_id: str
+    reason: str
+    remedy: str
+
+
+@dataclass(eq=False)
+class StepNotFoundError(DaprRunnersError):
+    """The run {run_id!r} has no step {step!r} that it could go on from. It has: {steps}."""
+
+    category: ClassVar[ErrorCategory] = "not found"
+
+    run_id: str
+    step: str
+    steps: str
+
+
+@dataclass(eq=False)
 class RunOverError(DaprRunnersError):
     """The run {run_id!r} is over, so it can not be {what}, and nothing was changed. Look at it with
     `dapr-runners show`."""
@@ -183,7 +205,8 @@ class RunNotEndedError(DaprRunnersError):
 @dataclass(eq=False)
 class RunSupersededError(DaprRunnersError):
     """The run {run_id!r} cannot go on: the thread {thread!r} has had another turn since, which went
-    on from the state before it. Drop the letter, and make a new call on the thread."""
+    on from the state before it. Drop its dead letter, if it has one, and make a new call on the
+    thread."""
 
     category: ClassVar[ErrorCategory] = "refused"
 

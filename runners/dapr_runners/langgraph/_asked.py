@@ -1,33 +1,22 @@
-"""What the interrupts of a run ask, as recorded, and a turn that answers one."""
+"""What the interrupts of a run ask, as recorded, and the turn that answers one."""
 
 from typing import Any
 
 from langgraph.types import Command
 
 from dapr_runners.engine import (
-    Json,
     Overview,
     Question,
     QuestionNotFoundError,
     Record,
     RunNotFoundError,
     RunStatus,
-    Turns,
     artifact_prefix,
-    base_in,
-    digest,
-    mark_of,
-    pack_spec,
-    require_worker,
 )
 from dapr_runners.langgraph import _private as lg
+from dapr_runners.langgraph._next_turn import NextTurn
 from dapr_runners.langgraph._parts import PartReader
-from dapr_runners.langgraph._specs import Call
-from dapr_runners.langgraph._types import language_codec
 from dapr_runners.state import Artifacts
-
-_OF_A_TURN = ("checkpoint_id", "checkpoint_map")
-"""Entries of a config that say from where the turn before went on."""
 
 
 async def asked(runs: Overview, run: str) -> list[Question]:
@@ -84,52 +73,9 @@ def _place(record: Record) -> tuple[int, bool, str]:
 async def answer(runs: Overview, run: str, key: str, value: Any) -> str:
     """Start the turn that answers the interrupt ``key`` of ``run`` with ``value`` (plain data): the
     id of its run. The same answer again gives the same turn."""
-    summary = await runs.run(run)
-    run, thread = summary.run_id, summary.thread
-    spec, state = await runs.spec(run), runs.state(run)
-    if state is None or thread is None:
+    if (await runs.run(run)).thread is None:
         raise QuestionNotFoundError(run_id=run, key=key)
-    base = base_in(state.serialized_input)
-    packed, fingerprint = _turn(runs, spec, summary.runner, Command(resume={key: value}))
-    turns = Turns(
-        summary.runner,
-        runs.codec,
-        lambda: runs.client,
-        lambda new, mode: {**base, "run": new, "mode": mode},
-        mark_of(run),
-    )
-    pointer = await turns.pointer(runs.io, thread)
-    is_given = pointer is not None and pointer.fingerprint == fingerprint
-    if not is_given and key not in [question.key for question in await asked(runs, run)]:
+    turn = await NextTurn.after(runs, run, Command(resume={key: value}))
+    if not await turn.is_there() and key not in [each.key for each in await asked(runs, run)]:
         raise QuestionNotFoundError(run_id=run, key=key)
-    await require_worker(runs.io, runs.client, runs.worker.address, run)
-    claim = await turns.claim(
-        runs.io,
-        thread=thread,
-        fingerprint=fingerprint,
-        spec=packed,
-        mode=base["mode"],
-        strategy="reject",
-        cancel=lambda _: None,
-        before_schedule=lambda _: None,
-    )
-    return claim.run
-
-
-def _turn(runs: Overview, spec: Json, runner: str, command: Command[Any]) -> tuple[bytes, str]:
-    """The spec of a turn that goes on from the one of ``spec`` with ``command``, and what tells it
-    from others: what the program would have, if it made the call itself."""
-    codec = language_codec()
-    config: Json = runs.codec.decode(spec["config"], "config")
-    configurable: Json = config.get("configurable") or {}
-    if "run_id" in config or not configurable.keys().isdisjoint(_OF_A_TURN):
-        config.pop("run_id", None)
-        kept = {name: each for name, each in configurable.items() if name not in _OF_A_TURN}
-        spec = {**spec, "config": codec.encode({**config, "configurable": kept}, "config")}
-    arguments: Json = runs.codec.decode(spec["arguments"], "the arguments of the call")
-    packed: Json = {**spec, "input": codec.encode(command, "the input")}
-    for name in ("fingerprint", "call"):
-        packed.pop(name, None)
-    call = Call(command, {}, arguments, packed["context"] is not None, None, packed["saver"])
-    fingerprint = digest(runner, call.fingerprint(codec, packed))
-    return pack_spec(codec, fingerprint, packed), fingerprint
+    return await turn.start()

@@ -13,6 +13,7 @@ from dapr_runners.engine import (
     those_after,
     told_to_the_end,
 )
+from dapr_runners.langgraph._again import retry_from
 from dapr_runners.langgraph._asked import answer, asked
 from dapr_runners.langgraph._events import run_events
 from dapr_runners.langgraph._views import modes_of
@@ -42,6 +43,9 @@ class GraphInsight:
 
     async def answer(self, runs: Overview, run: str, key: str, value: Any) -> str:
         return await answer(runs, run, key, value)
+
+    async def retry_from(self, runs: Overview, run: str, step: str, again: bool) -> str:
+        return await retry_from(runs, run, step, again)
 
 
 def logged_events(

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
+from dapr_runners.effects import effect
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 
 FOLDER = "CLI_TEST_FOLDER"
@@ -56,7 +58,7 @@ def gate(state: State) -> State:
 
 def last(state: State) -> State:
     worked("last")
-    if (_folder() / "broken").exists():
+    if _is_broken():
         raise ValueError("the last one is broken")
     return {"log": ["last"]}
 
@@ -69,7 +71,57 @@ def ask_too(state: State) -> State:
     return {"log": [interrupt("and this?")]}
 
 
-def chain(*nodes: Any) -> Any:
+def _is_broken() -> bool:
+    return (_folder() / "broken").exists()
+
+
+@effect
+def charge(cents: int) -> int:
+    worked("charged")
+    return cents
+
+
+def pay(state: State) -> State:
+    worked("pay")
+    paid = charge(7)
+    if _is_broken():
+        raise ValueError("the till is broken")
+    return {"log": [paid]}
+
+
+def beside(state: State) -> State:
+    worked("beside")
+    return {"log": ["beside"]}
+
+
+class BreakingSaver(InMemorySaver):
+    """A checkpointer that may be out of order."""
+
+    def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        if _is_broken() and metadata["step"] > 0:
+            raise OSError("the disk is full")
+        return super().put(config, checkpoint, metadata, new_versions)
+
+
+def inner() -> Any:
+    """A subgraph that may fail."""
+    return chain(last)
+
+
+def paying() -> Any:
+    """Three steps at once: one has an effect and may fail, one is a subgraph that may fail."""
+    builder = StateGraph(State)
+    builder.add_node("first", first)
+    builder.add_node("pay", pay)
+    builder.add_node("beside", beside)
+    builder.add_node("inner", inner())
+    builder.add_edge(START, "first")
+    for node in ("pay", "beside", "inner"):
+        builder.add_edge("first", node)
+    return builder.compile()
+
+
+def chain(*nodes: Any, **options: Any) -> Any:
     """A graph of ``nodes``, one after another."""
     builder = StateGraph(State)
     before = START
@@ -77,7 +129,7 @@ def chain(*nodes: Any) -> Any:
         builder.add_node(node.__name__, node)
         builder.add_edge(before, node.__name__)
         before = node.__name__
-    return builder.compile()
+    return builder.compile(**options)
 
 
 def asking_twice() -> Any:
@@ -95,6 +147,8 @@ GRAPHS = {
     "steps": lambda: chain(first, last),
     "asking": lambda: chain(first, ask, last),
     "asking-twice": asking_twice,
+    "paying": paying,
+    "saved": lambda: chain(first, beside, last, checkpointer=BreakingSaver()),
 }
 
 
