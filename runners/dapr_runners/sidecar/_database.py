@@ -8,6 +8,7 @@ takes less time than the way to the thread and back, a few writes are committed 
 
 import asyncio
 import contextlib
+import os
 import queue
 import sqlite3
 import threading
@@ -85,6 +86,8 @@ class Database:
             self._lock = FileLock(path.with_name(path.name + ".lock"))
             if not self._lock.acquire():
                 raise DatabaseInUseError(database=str(path))
+            # It holds all values in clear: for nobody else. SQLite gives its other files the same.
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as error:
             raise DatabaseUnwritableError(database=str(path), reason=str(error)) from error
         self._failed = failed

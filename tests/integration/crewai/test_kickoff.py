@@ -27,6 +27,7 @@ from dapr_runners.engine import (
     RunNotFoundError,
     record_key,
 )
+from dapr_runners.state import ValueTooLargeError
 
 
 class Report(BaseModel):
@@ -269,3 +270,11 @@ def test_nothing_is_left_of_a_purged_run(make: Any) -> None:
     assert len(runner.store.get_many(keys)) >= 4
     runner.purge(thread_id="s")
     assert runner.store.get_many(keys) == {}
+
+
+def test_a_value_over_the_limit_is_refused(make: Any) -> None:
+    runner = make(DaprWorkflowCrewRunner, lambda inputs: make_crew(), max_value_size=1000)
+    with pytest.raises(ValueTooLargeError, match="inputs is a dict of 2"):
+        runner.kickoff({"text": "x" * 2000}, session_id="s")
+    with pytest.raises(RunNotFoundError):
+        runner.result("s")

@@ -53,6 +53,16 @@ def _code(call: Any, *arguments: Any, **more: Any) -> grpc.StatusCode:
     return refusal.value.code()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="it has no such rights")
+def test_its_files_are_for_who_made_them_alone(tmp_path: Path) -> None:
+    with EmbeddedSidecar(tmp_path / "db" / "a.db") as sidecar:
+        with grpc.insecure_channel(sidecar.address) as channel:
+            _save(channel)
+        files = [path for path in sidecar.path.parent.iterdir() if path.suffix != ".lock"]
+        assert len(files) >= 2
+        assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+
+
 def test_a_request_that_is_too_large_is_cut_off(tmp_path: Path) -> None:
     with EmbeddedSidecar(tmp_path / "a.db") as sidecar:
         client = socket.create_connection(("127.0.0.1", sidecar.http_port), timeout=10)
