@@ -2,6 +2,7 @@
 
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import encrypted_graphs
@@ -15,11 +16,12 @@ _LISTENS = "0A"
 
 def _listening(pid: int) -> list[str]:
     """Addresses that a process listens on, in the kernel's notation."""
-    own = {
-        link.removeprefix("socket:[").removesuffix("]")
-        for fd in Path(f"/proc/{pid}/fd").iterdir()
-        if (link := str(fd.readlink())).startswith("socket:[")
-    }
+    own: set[str] = set()
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since it was listed
+            link = str(fd.readlink())
+            if link.startswith("socket:["):
+                own.add(link.removeprefix("socket:[").removesuffix("]"))
     assert own
     lines = [
         line.split()
