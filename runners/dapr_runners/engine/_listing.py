@@ -1,5 +1,6 @@
 """Lists runs, and reads no more of each than tells whether it is wanted."""
 
+import logging
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,9 @@ from dapr_runners.engine._keys import CANCELLED, end_key, record_key, spec_key
 from dapr_runners.engine._overview import Overview, RunSummary
 from dapr_runners.engine._turns import unpack_spec
 from dapr_runners.engine._work import Record
+from dapr_runners.state import UNREADABLE
+
+logger = logging.getLogger("dapr_runners")
 
 _AT_ONCE = 16
 """Workflows that are asked for at a time: there is no call for several."""
@@ -41,7 +45,7 @@ async def list_runs(runs: Overview, wanted: Wanted) -> AsyncIterator[RunSummary]
     states = [(run, state) for run, state in await _states(runs) if _may_be(state, wanted, now)]
     states.sort(key=lambda each: (each[1].created_at, each[0]), reverse=True)
     for first in range(0, len(states), _READ):
-        for summary in await _summaries(runs, states[first : first + _READ]):
+        for summary in await _readable(runs, states[first : first + _READ]):
             is_wanted = (
                 wanted.runner in (None, summary.runner)
                 and wanted.thread in (None, summary.thread)
@@ -71,6 +75,16 @@ def _may_be(state: WorkflowState, wanted: Wanted, now: float) -> bool:
         and (wanted.older is None or age > wanted.older)
         and (wanted.newer is None or age < wanted.newer)
     )
+
+
+async def _readable(runs: Overview, states: list[tuple[str, WorkflowState]]) -> list[RunSummary]:
+    try:
+        return await _summaries(runs, states)
+    except UNREADABLE as error:
+        if len(states) > 1:  # it is one of them
+            return [found for each in states for found in await _readable(runs, [each])]
+        logger.warning("run %s cannot be read: %s", states[0][0], error)
+        return []
 
 
 async def _summaries(runs: Overview, states: list[tuple[str, WorkflowState]]) -> list[RunSummary]:

@@ -73,4 +73,4 @@ def test_workers_whose_keys_this_process_lacks(sidecar: Sidecar) -> None:
         found = problems(sidecar.grpc_port)
     assert list(found) == ["encryption"]
     assert "'k1'" in found["encryption"]["text"]
-    assert "the variables that the workers have" in found["encryption"]["remedy"]
+    assert "the same keys" in found["encryption"]["remedy"]

@@ -99,9 +99,26 @@ def test_encrypted_runs(sidecar: Sidecar, monkeypatch: pytest.MonkeyPatch) -> No
         assert [each["run_id"] for each in run_json("list")] == ["order-1"]
         assert "may I?" in run("show", "order-1")
         for keys, told in (
-            ("", "is encrypted with the key 'one', which this process does not have"),
+            (None, "is encrypted with the key 'one', which this process does not have"),
             ("one:" + base64.b64encode(b"2" * 32).decode(), "is encrypted with another key"),
             ("nonsense", "cannot be used"),
         ):
-            monkeypatch.setenv(variable, keys)
+            if keys is None:
+                monkeypatch.delenv(variable)
+            else:
+                monkeypatch.setenv(variable, keys)
             assert told in " ".join(run("show", "order-1", code=1).split())
+
+
+def test_a_run_that_cannot_be_read_hides_no_other(
+    sidecar: Sidecar, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    variable = "DAPR_RUNNERS_ENCRYPTION_KEYS"
+    one, two = (f"{id}:" + base64.b64encode(id.encode() * 8).decode() for id in ("1234", "5678"))
+    for keys, run_id in ((one, "order-1"), (f"{two},{one}", "order-2")):
+        monkeypatch.setenv(variable, keys)
+        with _runner(sidecar, _ask) as runner:
+            asyncio.run(_run(runner, run_id, f"thread of {run_id}"))
+    monkeypatch.setenv(variable, two)
+    assert [each["run_id"] for each in run_json("list")] == ["order-2"]
+    assert "run order-1 cannot be read" in caplog.text
