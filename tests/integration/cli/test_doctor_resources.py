@@ -170,7 +170,9 @@ def test_a_resiliency_that_is_missing_is_written(place: Path) -> None:
     written = yaml.safe_load(path.read_text())
     shipped = yaml.safe_load((SHIPPED / "resiliency.yaml").read_text())
     assert list(written["spec"]["targets"]["actors"]) == [
-        each.replace("langgraph-agent", "my-app") for each in shipped["spec"]["targets"]["actors"]
+        each.replace("langgraph-agent", "my-app")
+        for each in shipped["spec"]["targets"]["actors"]
+        if "langgraph-agent" in each
     ]
     (policy,) = written["spec"]["policies"]["retries"].items()
     assert policy[1] == shipped["spec"]["policies"]["retries"]["soon"]
@@ -185,7 +187,8 @@ def test_a_resiliency_for_another_app(place: Path) -> None:
     with FakeDaprd(metadata(id="my-app")) as daprd:
         found = resiliency(daprd, "--resources-path", str(place))
     assert found["status"] == "warning"
-    assert "what is there is for dapr.internal.default.langgraph-agent" in found["text"]
+    assert "what is there is for dapr.internal.default.crew-support.activity" in found["text"]
+    assert "dapr.internal.default.langgraph-agent.workflow" in found["text"]
 
 
 def test_what_is_there_is_not_overwritten(place: Path) -> None:
