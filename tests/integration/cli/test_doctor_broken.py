@@ -328,7 +328,7 @@ def test_a_taken_port_to_run_on(tmp_path: Path, kind: str) -> None:
 def test_a_state_directory_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "directory" / "runner.db").mkdir(parents=True)
-    for place, reason in (("file", "File exists"), ("directory", "unable to open database file")):
+    for place, reason in (("file", "File exists"), ("directory", "Is a directory")):
         told = run_on("--state-dir", place, cwd=tmp_path)
         assert f"The database {place}/runner.db cannot be written: " in told
         assert reason in told
