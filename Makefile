@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 
 .PHONY: chaos demo demo-crew test test-dapr-1.18 lint bench lock clean kill-matrix suite-langgraph \
-  suite-langgraph-sample suite-crewai bench-crew bench-effects
+  suite-langgraph-sample suite-crewai bench-crew bench-effects bench-load
 
 $(VENV)/.installed: $(LOCK) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -120,6 +120,9 @@ clean:
 
 bench: venv
 	$(BIN)/python -m benchmarks.langgraph
+
+bench-load: venv
+	$(BIN)/python -m benchmarks.load
 
 bench-effects: venv
 	$(BIN)/python -m benchmarks.effects
