@@ -278,9 +278,9 @@ def _poisoned(cluster: Cluster, graph: str, is_async: bool) -> WorkerProcess:
     return worker
 
 
-def _exhausted(cluster: Cluster, graph: str, is_async: bool) -> WorkerProcess:
+def _exhausted(cluster: Cluster, graph: str, is_async: bool, **options: Any) -> WorkerProcess:
     retry = StepRetry(max_attempts=2, first_interval=0.01, retry_on=[InjectedError])
-    cluster.use(f"effect_graphs:{graph}", is_async, retry=retry)
+    cluster.use(f"effect_graphs:{graph}", is_async, retry=retry, **options)
     cluster.effects.arm("fragile", "raise", "raise")
     worker = cluster.worker()
     with pytest.raises(InjectedError):
@@ -333,6 +333,13 @@ def test_a_failed_step_is_given_its_result(
     assert [each.what for each in decided] == ["resolve"]
     left = cluster.rows("SELECT key FROM state WHERE key LIKE '%/resolved/%'")
     assert left == []
+
+
+def test_a_failed_step_is_given_its_result_in_the_fast_lane(cluster: Cluster) -> None:
+    worker = _exhausted(cluster, "alone", False, steps_per_activity=10)
+    worker.ask("decide", "resolve", {"log": ["given"]})
+    assert worker.ask("call", "thread", _INPUT)["log"] == ["given", "after"]
+    assert cluster.effects.count("fragile") == 2
 
 
 def test_a_failed_run_stays_failed_once_it_is_dropped(cluster: Cluster) -> None:

@@ -158,8 +158,13 @@ class Journal:
         more = self._limits.steps if item["op"] in ("fuse", "begin", "commit") else 1
         if self._limits.seconds is not None:
             more = max(more, 1_000_000)
+        before: Json | None = None
         while True:
             outcome = await self._one(Work(item), io)
+            if outcome["k"] == "retry" and before is not None:
+                # The workflow is to wait with this step, not with the one it has given out: told of
+                # the plan, it gives this one out, and what is to be waited for is recorded.
+                return before
             if item["op"] == "fuse":
                 more -= 1
             if outcome["k"] == "step" and "then" in item and "step" not in item:
@@ -175,6 +180,7 @@ class Journal:
                 look_at = time.monotonic() + _LOOK_EVERY
                 if await self._is_off(item["run"], io):
                     return outcome
+            before = outcome
             item = following if "step" not in item else asks_about(following)
 
     async def _one(self, work: Work, io: IO) -> Json:
