@@ -27,9 +27,9 @@ def report_calls(outside: Outside) -> None:
     ``"<step> ends"`` after it, when nothing of it is kept yet."""
     perform = Driver.run_pending
 
-    def run_pending(self: Driver, pending: Pending, *args: Any) -> Any:
+    def run_pending(self: Driver, pending: Pending, *args: Any, **more: Any) -> Any:
         outside.report(f"{pending.key} starts")
-        outcome = perform(self, pending, *args)
+        outcome = perform(self, pending, *args, **more)
         outside.report(f"{pending.key} ends")
         return outcome
 
