@@ -18,6 +18,7 @@ from typing import Any
 
 import grpc
 import pytest
+from dapr.conf import settings
 from doctor_helpers import problems
 from fake_daprd import FakeDaprd, metadata
 
@@ -171,6 +172,7 @@ def test_the_token(
         assert cause in found["token"]["text"]
         assert "set DAPR_API_TOKEN" in found["token"]["remedy"]
         monkeypatch.setenv("DAPR_API_TOKEN", "right")
+        monkeypatch.setattr(settings, "DAPR_API_TOKEN", "right")  # SDK 1.18 has read it by now
         assert problems(sidecar.grpc_port, status=0) == {}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from dapr.conf import settings
 from doctor_helpers import findings, problems
 from test_doctor_workers import members, worker_of
 
@@ -118,6 +119,7 @@ def test_the_token(dapr: Dapr, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             monkeypatch.setenv("DAPR_API_TOKEN", token)
             assert list(problems(daprd.grpc_port)) == ["token"]
         monkeypatch.setenv("DAPR_API_TOKEN", "right")
+        monkeypatch.setattr(settings, "DAPR_API_TOKEN", "right")  # SDK 1.18 has read it by now
         assert problems(daprd.grpc_port, status=0) == {}
 
 
