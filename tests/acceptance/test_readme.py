@@ -17,9 +17,8 @@ from readme_blocks import Block, blocks_of
 from engines import Sidecar
 
 ROOT = Path(__file__).parents[2]
-PAGES = [
-    ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/telemetry.md")
-]
+_NAMES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/cli.md", "docs/telemetry.md")
+PAGES = [ROOT / name for name in _NAMES]
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 PATIENCE_SECONDS = 300
 

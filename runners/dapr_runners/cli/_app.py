@@ -6,9 +6,10 @@ from dapr_runners.cli._answer import answer
 from dapr_runners.cli._cancel import cancel
 from dapr_runners.cli._chaos import chaos
 from dapr_runners.cli._control import resume, suspend, terminate
-from dapr_runners.cli._dead_letter import dead_letter
+from dapr_runners.cli._dead_letter import dead_letter, reconcile_run
 from dapr_runners.cli._doctor import doctor
 from dapr_runners.cli._events import events
+from dapr_runners.cli._export import export
 from dapr_runners.cli._list import list_runs
 from dapr_runners.cli._purge import purge
 from dapr_runners.cli._retry import retry
@@ -32,10 +33,12 @@ app.command("list")(list_runs)
 app.command("show")(show)
 app.command("events")(events)
 app.command("logs", hidden=True)(events)
+app.command("export")(export)
 app.command("answer")(answer)
 app.command("suspend")(suspend)
 app.command("resume")(resume)
 app.command("retry")(retry)
+app.command("reconcile")(reconcile_run)
 app.command("cancel")(cancel)
 app.command("terminate")(terminate)
 app.command("purge")(purge)

@@ -134,6 +134,14 @@ def reconcile(
     _decide(letters, letters.reconcile, letter, who, why, "To be reconciled again:")
 
 
+@on_sidecar
+def reconcile_run(where: Sidecar, run_id: RunId, why: Why, who: Who = None) -> None:
+    """Have the reconcile functions of a parked run's effects asked again whether they happened."""
+    by = who or getpass.getuser()
+    for letter in _letters(where).reconcile_run(run_id, who=by, why=why):
+        _console.print(escape(f"To be reconciled again: {letter}. Decided by {by}: {why}"))
+
+
 @dead_letter.command("drop")
 @on_sidecar
 def drop(

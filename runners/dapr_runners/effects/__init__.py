@@ -6,6 +6,7 @@ The same for nodes of LangGraph, tools of CrewAI, and anything that a step of a 
 from dapr_runners.effects._current import CurrentEffect, current_effect
 from dapr_runners.effects._dead_letters import DeadLetter, DeadLetters, Decision
 from dapr_runners.effects._effect import effect
+from dapr_runners.effects._export import export_run
 from dapr_runners.effects._notes import Notes
 from dapr_runners.effects._outbox import publish, webhook
 from dapr_runners.effects._reconcile import NOT_DONE, STILL_UNKNOWN, Done, done
@@ -59,6 +60,7 @@ __all__ = [
     "current_effect",
     "done",
     "effect",
+    "export_run",
     "publish",
     "webhook",
     "with_effects",

@@ -167,6 +167,16 @@ class DeadLetters:
         and is parked again, with a new letter under the same id, if it does not."""
         run_in_thread(self._decide(letter, _decision(letter, "reconcile", who, why)))
 
+    def reconcile_run(self, run_id: str, *, who: str, why: str) -> "list[str]":
+        """:meth:`reconcile` each letter of the effects that a run is parked with: their ids.
+        Raises :class:`DeadLetterNotFoundError` when there are none."""
+        found = [each.id for each in self.list(run_id=run_id) if each.kind == "effect"]
+        if not found:
+            raise DeadLetterNotFoundError(letter=run_id)
+        for letter in found:
+            self.reconcile(letter, who=who, why=why)
+        return found
+
     async def _list(self, run_id: str | None) -> "list[DeadLetter]":
         found: list[DeadLetter] = []
         for run, at in await self._letters.all(self._io):

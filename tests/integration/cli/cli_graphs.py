@@ -17,6 +17,7 @@ from dapr_runners.langgraph import DaprWorkflowGraphRunner
 
 FOLDER = "CLI_TEST_FOLDER"
 """Environment variable that names the folder of the pipes, and of the files of who worked."""
+_LAST, _TILL = "the last one is broken", "the till is broken"
 
 
 @dataclass
@@ -28,6 +29,7 @@ class Odd:
 
 class State(TypedDict, total=False):
     number: int
+    note: str
     odd: Odd
     log: Annotated[list[Any], operator.add]
 
@@ -59,7 +61,7 @@ def gate(state: State) -> State:
 def last(state: State) -> State:
     worked("last")
     if _is_broken():
-        raise ValueError("the last one is broken")
+        raise ValueError(_LAST)
     return {"log": ["last"]}
 
 
@@ -85,7 +87,7 @@ def pay(state: State) -> State:
     worked("pay")
     paid = charge(7)
     if _is_broken():
-        raise ValueError("the till is broken")
+        raise ValueError(_TILL)
     return {"log": [paid]}
 
 
