@@ -28,6 +28,7 @@ class CrewInsight:
         self, runs: Overview, run: str, *, after: str | None = None, follow: bool = True
     ) -> AsyncIterator[Json]:
         summary = await runs.run(run)
+        run = summary.run_id  # a tenant may have named it with a name of its own
 
         def log(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
             return runs.follow(run, caught_up, on=follow)

@@ -29,6 +29,7 @@ class GraphInsight:
         self, runs: Overview, run: str, *, after: str | None = None, follow: bool = True
     ) -> AsyncIterator[Json]:
         summary = await runs.run(run)
+        run = summary.run_id  # a tenant may have named it with a name of its own
         spec = await runs.spec(run)
 
         def log(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:

@@ -5,7 +5,7 @@ import base64
 from typing import Any
 
 import pytest
-from cli_helpers import LISTS, run, run_json, until
+from cli_helpers import LISTS, run, run_json, run_lines, until
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
@@ -62,6 +62,8 @@ def test_of_one_tenant_alone(sidecar: Sidecar) -> None:
         assert listed("--tenant", "umbrella") == {}
         for name in (theirs, "order-1"):
             assert run_json("show", name, "--tenant", "acme")["run_id"] == theirs
+            events = run_lines("events", name, "--tenant", "acme")
+            assert {each["workflow_id"] for each in events} == {theirs}
         foreign = ["order-1", theirs, f"{theirs}9"]
         refused = {
             run(*command, name, "--tenant", "umbrella", code=3).replace(name, "RUN")
