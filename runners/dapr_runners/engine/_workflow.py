@@ -425,7 +425,10 @@ class _Turn:
 
 
 def _at(state: Json) -> Json:
-    return {key: state[key] for key in ("at", "n", "told") if key in state}
+    at = {"at": state["at"], "n": state["n"]}
+    if "told" in state:
+        at["told"] = state["told"]
+    return at
 
 
 def _step(step: Json) -> Json:
