@@ -17,7 +17,14 @@ from readme_blocks import Block, blocks_of
 from engines import Sidecar
 
 ROOT = Path(__file__).parents[2]
-_NAMES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/cli.md", "docs/telemetry.md")
+_NAMES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "docs/cli.md",
+    "docs/telemetry.md",
+    "docs/deploy.md",
+)
 PAGES = [ROOT / name for name in _NAMES]
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 PATIENCE_SECONDS = 300
