@@ -253,7 +253,9 @@ class Reader:
         """Ids of instances that are not over."""
         marks = ", ".join(str(status) for status in sorted(TERMINAL))
         rows = self._db.execute(
-            f"SELECT id FROM instances WHERE status NOT IN ({marks}) LIMIT ?", (limit,)
+            # The marks are numbers of an enumeration.
+            f"SELECT id FROM instances WHERE status NOT IN ({marks}) LIMIT ?",  # nosec B608
+            (limit,),
         )
         return [instance_id for (instance_id,) in rows]
 
