@@ -69,6 +69,7 @@ class CrewAIRunner(QuestionsRunner):
         store_name: str = "statestore",
         retry: ToolRetry | None = None,
         step_timeout: float | None = None,
+        retention: float | None = None,
         max_attempts: int = 3,
         on_mismatch: Literal["raise", "accept"] = "raise",
         multitask_strategy: MultitaskStrategy = "reject",
@@ -121,6 +122,7 @@ class CrewAIRunner(QuestionsRunner):
             live_log=live_log,
             worker=worker,
             step_timeout=step_timeout,
+            retention=retention,
             max_attempts=max_attempts,
             multitask_strategy=multitask_strategy,
         )

@@ -35,6 +35,7 @@ from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._purging import Purge, end_of
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._recent import Recent
+from dapr_runners.engine._retention import Retention, RetentionThread
 from dapr_runners.engine._serve import GRACE_SECONDS, serve
 from dapr_runners.engine._telling import Telling
 from dapr_runners.engine._tenants import check_runner_name, tenant_mark, within
@@ -58,6 +59,7 @@ from dapr_runners.engine.errors import (
     RunNotFoundError,
     TenantMismatchError,
     UnknownStepError,
+    UnsupportedSdkError,
 )
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import (
@@ -88,7 +90,8 @@ class Runner:
     it must stay the same over restarts and be its own in a process.
 
     ``store`` is the state store (default: the component ``statestore`` of the sidecar the
-    environment names); ``step_timeout`` gives up a step after that many seconds;
+    environment names); ``step_timeout`` gives up a step after that many seconds; ``retention``
+    purges runs that many seconds after they have ended, unless they are still wanted;
     ``max_attempts`` is how often a step may take its worker down; ``steps_per_activity`` (a number,
     or seconds as a float with ``seconds_per_activity``) runs several steps in one activity, each
     recorded before the next.
@@ -110,6 +113,7 @@ class Runner:
         bus: Bus,
         worker: Worker | None = None,
         step_timeout: float | None = None,
+        retention: float | None = None,
         max_attempts: int = 3,
         steps_per_activity: int = 1,
         seconds_per_activity: float | None = None,
@@ -146,6 +150,7 @@ class Runner:
         )
         self._letters = Letters()
         self._telling = Telling(name, lambda: self._worker.client, self._turns)
+        self._retention = None if retention is None else self._retained(retention)
         self._lookout = Lookout(
             lambda: run_in_thread(self._telling.remind(PatientIO(BlockingIO(store), seconds=0.0))),
             for_good=self._takes_answers,
@@ -206,6 +211,8 @@ class Runner:
             self._worker.start()
             self._life.started = True
             self._look_out()
+            if self._retention is not None:
+                self._retention.begin()
 
     def connect(self) -> None:
         """Be a caller only: start, follow, answer and cancel runs here, while processes that have
@@ -223,6 +230,8 @@ class Runner:
         """Stop working and calling. Runs that are not finished go on when a worker is there
         again."""
         self._lookout.end()
+        if self._retention is not None:
+            self._retention.end()
         if self._life.connected:
             self._life.connected = False
             self._worker.disconnect()
@@ -506,7 +515,10 @@ class Runner:
             self._adapter.forget(run)
 
     async def _purge(self, io: IO, run: str) -> None:
-        purge = Purge(
+        await self._purging().run(io, run)
+
+    def _purging(self) -> Purge:
+        return Purge(
             lambda: self._worker.client,
             self._codec,
             self.store,
@@ -514,7 +526,22 @@ class Runner:
             self._turns,
             self._adapter.forget,
         )
-        await purge.run(io, run)
+
+    def _retained(self, seconds: float) -> RetentionThread:
+        if not hasattr(DaprWorkflowClient, "iter_workflow_instance_ids"):
+            raise UnsupportedSdkError(symbol="DaprWorkflowClient.iter_workflow_instance_ids")
+        retention = Retention(
+            self.name,
+            seconds,
+            lambda: self._worker.client,
+            self._codec,
+            self._turns,
+            self._purging,
+            self._journal.decode,
+        )
+        return RetentionThread(
+            lambda over: run_in_thread(retention.look(self._blocking(), over)), retention.pause
+        )
 
     # -- both worlds
 

@@ -1,0 +1,116 @@
+"""Purges runs some time after they have ended, so that the store does not grow for ever.
+
+What somebody may still ask for is kept: a result that no caller has received, a question that the
+newest run of a thread ended with, and a dead letter.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from dapr.ext.workflow import DaprWorkflowClient
+
+from dapr_runners.engine._dead_letters import Letters
+from dapr_runners.engine._io import IO
+from dapr_runners.engine._keys import spec_key
+from dapr_runners.engine._purging import Purge, end_of
+from dapr_runners.engine._telling import OVER
+from dapr_runners.engine._turns import Turns, unpack_spec
+from dapr_runners.engine._work import Record
+from dapr_runners.engine.errors import RunNotEndedError, RunNotFoundError
+from dapr_runners.state import Codec
+
+logger = logging.getLogger("dapr_runners")
+_LONGEST_PAUSE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Purges runs of the runner ``name`` that ended more than ``seconds`` ago."""
+
+    name: str
+    seconds: float
+    client: Callable[[], DaprWorkflowClient]
+    codec: Codec
+    turns: Turns
+    purge: Callable[[], Purge]
+    decode: Callable[[str, bytes, str], Record]
+
+    @property
+    def pause(self) -> float:
+        """Seconds between two looks."""
+        return min(max(self.seconds / 2, 0.1), _LONGEST_PAUSE)
+
+    async def look(self, io: IO, over: threading.Event) -> None:
+        """Purge what is due. Ends early once ``over`` is set."""
+        client: Any = self.client()
+        letters: set[str] | None = None
+        for run in await io.call(lambda: list(client.iter_workflow_instance_ids())):
+            if over.is_set():
+                return
+            get = partial(client.get_workflow_state, run, fetch_payloads=False)
+            if not self._is_due(await io.call(get)):
+                continue
+            if letters is None:
+                letters = {each for each, _ in await Letters().all(io)}
+            if run in letters or await self._is_wanted(io, run):
+                continue
+            try:
+                await self.purge().run(io, run)
+            except (RunNotEndedError, RunNotFoundError):
+                continue  # another process has been at it
+
+    def _is_due(self, state: Any) -> bool:
+        if state is None or state.name != self.name or state.runtime_status.name not in OVER:
+            return False
+        ended: datetime = state.last_updated_at
+        ended = ended if ended.tzinfo else ended.replace(tzinfo=UTC)
+        return (datetime.now(UTC) - ended).total_seconds() > self.seconds
+
+    async def _is_wanted(self, io: IO, run: str) -> bool:
+        spec = await io.get(spec_key(run))
+        thread = None if spec is None else unpack_spec(self.codec, spec, run).get("thread")
+        pointer = None if thread is None else await self.turns.pointer(io, thread)
+        if pointer is None or pointer.run != run:
+            return False
+        end = await end_of(io, run, self.decode)
+        is_question = end is not None and end.outcome["status"] == "interrupted"
+        return is_question or not pointer.delivered
+
+
+class RetentionThread:
+    """Looks now and again, in a thread, from :meth:`begin` to :meth:`end`."""
+
+    def __init__(self, look: Callable[[threading.Event], None], pause: float) -> None:
+        self._look = look
+        self._pause = pause
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Begin, unless it has."""
+        if self._thread is None:
+            self._over = threading.Event()
+            self._thread = threading.Thread(
+                target=self._run, args=(self._over,), name="dapr-runners-retention", daemon=True
+            )
+            self._thread.start()
+
+    def end(self) -> None:
+        """End, after the run that is being purged, though that is not waited for long."""
+        self._over.set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join(2.0)
+
+    def _run(self, over: threading.Event) -> None:
+        while not over.wait(self._pause):
+            try:
+                self._look(over)
+            except Exception as error:
+                # The next look may go well, and nobody is here to be told.
+                logger.warning("purging what has ended: %s", error)
