@@ -223,6 +223,18 @@ def test_a_parked_run_says_why(graph: str, reason: str, advice: str, cluster: Cl
     assert str(told.value) == _unknown(letter, cluster, reason, advice)
 
 
+def test_all_effects_of_a_run_are_reconciled_again(cluster: Cluster) -> None:
+    cluster.effects.arm("lookup", *["raise"] * 4)
+    worker = _parked(cluster, "reconciled")
+    (letter,) = _letters(cluster).list()
+    result = CliRunner().invoke(app, ["reconcile", letter.run_id, "--why", "it is back"])
+    assert result.exit_code == 0
+    assert f"To be reconciled again: {letter.id}." in result.output
+    assert worker.ask("call", "thread", _INPUT)["log"][1] == "receipt for order 7"
+    result = CliRunner().invoke(app, ["reconcile", letter.run_id, "--why", "once more"])
+    assert (result.exit_code, result.exception.__class__) == (3, SystemExit)
+
+
 @_MODES
 def test_reconcile_is_asked_again(is_async: bool, cluster: Cluster) -> None:
     cluster.effects.arm("lookup", *["raise"] * 4)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from crew_helpers import Background, make_agent, make_crew, questions
-from scripted import Tool
+from scripted import ScriptedLLM, Tool, searching
 from typer.testing import CliRunner
 
 from dapr_runners.cli._app import app
@@ -84,3 +84,30 @@ def test_a_question_is_answered(make: Any, command: Any) -> None:
     (again,) = [q for q in questions(runner) if q.key != question.key]
     command("answer", run, again.key, "")
     assert running.result().raw == "done"
+
+
+def test_a_failed_crew_goes_on_from_where_it_failed(make: Any, command: Any) -> None:
+    broken = [True]
+    tool = Tool()
+
+    def script(said: str) -> str:
+        if "found q0" in said and broken[0]:
+            raise ConnectionError("the model is away")
+        return searching()(said)
+
+    llm = ScriptedLLM(script)
+    runner = make(
+        DaprWorkflowCrewRunner, lambda inputs: make_crew(make_agent(llm=llm, tools=[tool]))
+    )
+    with pytest.raises(ConnectionError, match="the model is away"):
+        runner.kickoff(session_id="s")
+    run = newest(command, runner)
+    steps = json.loads(command("show", run, "--json"))["steps"]
+    assert steps[-1]["error"] == "ConnectionError: the model is away"
+    refused = command("retry", run, "--from", "search", code=5)
+    assert "what a crew does after a step lives in its program" in refused
+    asked, used = len(llm.requests), list(tool.calls)
+    broken[0] = False
+    assert command("retry", run) == f"{run} goes on.\n"
+    assert runner.resume("s").raw == "done"
+    assert (len(llm.requests), tool.calls) == (asked + 1, used)
