@@ -1,6 +1,7 @@
 """Runs of tenants: under the tenant, and out of reach for everybody else."""
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -205,7 +206,9 @@ def test_dead_letters_are_the_tenants_own(make_runner: MakeRunner) -> None:
     assert [one.what for one in acme.dead_letters().decisions(letter.run_id)] == ["drop"]
 
 
-def test_a_failed_run_of_a_tenant_is_started_again(make_runner: MakeRunner) -> None:
+def test_a_failed_run_of_a_tenant_is_started_again(
+    make_runner: MakeRunner, wait_for_end: Callable[[str], str]
+) -> None:
     is_broken = [True]
 
     def fails(state: State) -> dict[str, Any]:
@@ -219,6 +222,7 @@ def test_a_failed_run_of_a_tenant_is_started_again(make_runner: MakeRunner) -> N
         acme.invoke({"log": []}, THREAD)
     (letter,) = acme.dead_letters().list()
     is_broken[0] = False
+    wait_for_end(letter.run_id)  # its workflow ends a moment after it is recorded
     acme.dead_letters().retry(letter.id, who="ann", why="it works now")
     assert acme.invoke({"log": []}, THREAD)["log"] == ["done"]
 
