@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+STRICT = ("-W", "error", "-W", "ignore:SelectableGroups dict interface is deprecated")
+"""Options of an interpreter in which a warning is an error, but for one of OpenTelemetry's 1.42."""
 _PROGRAM = Path(__file__).with_name("worker_program.py")
 
 
@@ -23,7 +25,7 @@ class WorkerProcess:
         paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, **variables, "PYTHONPATH": os.pathsep.join(paths)}
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "error", str(_PROGRAM), target, *arguments],
+            [sys.executable, *STRICT, str(_PROGRAM), target, *arguments],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

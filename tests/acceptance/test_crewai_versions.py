@@ -1,5 +1,5 @@
-"""Crews on the oldest CrewAI that is allowed, and on the minor version before it: what is private
-differs between them."""
+"""Crews on the newest CrewAI that is allowed, and on the minor version before the locked one, which
+is the oldest allowed: what is private differs between them."""
 
 import os
 from collections import Counter
@@ -9,18 +9,20 @@ import pytest
 from harness.cluster import Cluster
 from harness.other_python import InstallError, python_with
 
-_OLDEST = "1.15.17"
-"""The oldest CrewAI that pyproject.toml allows."""
+_LOCKED = "1.15.17"
+_NEWEST = "1.15.30"
 _BEFORE = "1.14.7"
 """The newest of the minor version before."""
 _PACKAGES = ("crewai", "crewai-core", "crewai-cli")
+_WITH_IT = {_NEWEST: ["lancedb==0.40.0"]}
+"""What a version cannot share with the locked one."""
 _SEARCHES = {
     "two_agents": ("a report", ["a0", "a1", "b0"], "a1"),
     "hierarchical": ("managed", ["w0", "w1"], "w0"),
     "flow": ("result end 1", ["left-0", "right-0", "end-0"], "end-0"),
     "three_at_once": ("all", [f"{task}-{n}" for task in range(3) for n in range(2)], "1-1"),
 }
-_QUICK = [(_BEFORE, "two_agents"), (_BEFORE, "flow"), (_OLDEST, "two_agents")]
+_QUICK = [(_BEFORE, "two_agents"), (_BEFORE, "flow"), (_NEWEST, "two_agents")]
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +31,11 @@ def pythons(request: pytest.FixtureRequest) -> dict[str, Path]:
     directory = request.config.cache.mkdir("crewai-versions")
     try:
         return {
-            version: python_with([f"{package}=={version}" for package in _PACKAGES], directory)
-            for version in (_BEFORE, _OLDEST)
+            version: python_with(
+                [*(f"{name}=={version}" for name in _PACKAGES), *_WITH_IT.get(version, [])],
+                directory,
+            )
+            for version in (_BEFORE, _NEWEST)
         }
     except InstallError as error:
         if "CI" in os.environ:
@@ -47,7 +52,11 @@ def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_they_are_what_the_project_says() -> None:
     root = Path(__file__).parents[2]
-    assert f'"crewai>={_OLDEST},<1.16"' in (root / "pyproject.toml").read_text()
+    assert f'"crewai>={_LOCKED},<1.16"' in (root / "pyproject.toml").read_text()
+    assert f"\ncrewai=={_LOCKED} " in (root / "requirements" / "dev.lock").read_text()
+    assert f"CREWAI := {_LOCKED}\n" in (root / "Makefile").read_text()
+    readme = (root / "README.md").read_text()
+    assert all(f" {version} | CI" in readme for version in (_LOCKED, _NEWEST, _BEFORE))
     assert f"OLD_CREWAI := {_BEFORE}\n" in (root / "Makefile").read_text()
 
 
@@ -55,7 +64,7 @@ def test_they_are_what_the_project_says() -> None:
     ("version", "program"),
     [
         pytest.param(at, name, marks=() if (at, name) in _QUICK else pytest.mark.slow)
-        for at in (_BEFORE, _OLDEST)
+        for at in (_BEFORE, _NEWEST)
         for name in _SEARCHES
     ],
 )

@@ -9,6 +9,8 @@ import pytest
 from dapr.ext.workflow import DaprWorkflowClient
 from run_helpers import Place
 
+from worker_processes import STRICT
+
 pytestmark = pytest.mark.timeout(60)
 _PROGRAM = Path(__file__).with_name("exiting_program.py")
 _LIMIT = 9.0
@@ -18,7 +20,7 @@ would be over ten."""
 
 def end_of(place: Place, way: str, *arguments: str) -> tuple[int, str]:
     """Exit status and standard error of the program, which ends soon after its last line."""
-    command = [sys.executable, "-W", "error", str(_PROGRAM), str(place.grpc_port), way, *arguments]
+    command = [sys.executable, *STRICT, str(_PROGRAM), str(place.grpc_port), way, *arguments]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdout is not None
