@@ -8,6 +8,7 @@ What is patched is named in :data:`PATCHED`; every patch does nothing outside of
 # pyright: reportUnknownVariableType=false, reportMissingImports=false
 
 import importlib
+import sys
 from collections import Counter
 from functools import partial
 from importlib.metadata import version
@@ -63,7 +64,6 @@ event_listener = _symbol("crewai.events.event_listener:event_listener")
 CacheHandler = _symbol("crewai.agents.cache.cache_handler:CacheHandler")
 RPMController = _symbol("crewai.utilities.rpm_controller:RPMController")
 Memory = _symbol("crewai.memory.unified_memory:Memory")
-LanceDBStorage = _symbol("crewai.memory.storage.lancedb_storage:LanceDBStorage")
 Knowledge = _symbol("crewai.knowledge.knowledge:Knowledge")
 MCPClient = _symbol("crewai.mcp.client:MCPClient")
 SyncHumanInputProvider = _symbol("crewai.core.providers.human_input:SyncHumanInputProvider")
@@ -75,6 +75,7 @@ tool_hooks = _symbol("crewai.hooks.tool_hooks")
 llm_hooks = _symbol("crewai.hooks.llm_hooks")
 Prompts = _symbol("crewai.utilities.prompts:Prompts")
 sanitize_tool_name = _symbol("crewai.utilities.string_utils:sanitize_tool_name")
+_LANCEDB_STORAGE = "crewai.memory.storage.lancedb_storage"
 _passthrough = _symbol("crewai.agent.core:_passthrough_exceptions")
 
 _BaseAgentTool = "crewai.tools.agent_tools.base_agent_tools:BaseAgentTool"
@@ -209,7 +210,10 @@ def count_usage(flow: Any, usage: dict[str, int]) -> None:
 def see_latest(memory: Any) -> None:
     """Let ``memory`` see what other processes have stored: LanceDB's handle is a snapshot."""
     storage: Any = memory._storage
-    if not isinstance(storage, LanceDBStorage):
+    # Not imported here: who has no memory needs no LanceDB, whose threads no fork outlives.
+    if _LANCEDB_STORAGE not in sys.modules or not isinstance(
+        storage, _symbol(f"{_LANCEDB_STORAGE}:LanceDBStorage")
+    ):
         return
     if storage._table is not None:
         storage._table.checkout_latest()
