@@ -8,6 +8,7 @@ from cli_helpers import LISTS, Bench, newest, run, run_json, until
 from typer.testing import CliRunner
 
 from dapr_runners.cli._app import app
+from dapr_runners.sidecar import EmbeddedSidecar
 from worker_processes import WorkerProcess
 
 pytestmark = [pytest.mark.timeout(120), LISTS]
@@ -83,6 +84,8 @@ def retried(run_id: str) -> None:
 
 
 def test_a_step_that_is_at_work_is_waited_for(bench: Bench, worker: WorkerProcess) -> None:
+    if not isinstance(bench.sidecar, EmbeddedSidecar):
+        pytest.skip("daprd starts a terminated workflow again while its activity is at work")
     bench.at_the_gate()
     held = newest("held")
     run("cancel", held)
