@@ -1,6 +1,7 @@
 """Metrics of runs, steps, attempts and effects."""
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -110,7 +111,7 @@ def test_a_question_to_a_person(told: Instrumented, make_runner: Any) -> None:
     running = threading.Thread(target=runner.kickoff, args=({},), kwargs={"session_id": "s"})
     running.start()
     while not (asked := _pending(runner)):
-        pass
+        time.sleep(0.01)
     runner.answer("s", asked[0].key, "")
     runner.answer("s", asked[0].key, "")
     running.join(30)
