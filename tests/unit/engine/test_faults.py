@@ -28,7 +28,7 @@ class Answer(grpc.RpcError):
         ("UNAUTHENTICATED", "Unauthorized", UnauthorizedError),
         (
             "UNKNOWN",
-            "failed to load workflow metadata: dial tcp 127.0.0.1:6379: connect: connection refused",
+            "failed to load workflow metadata: dial tcp [::1]:6379: connect: connection refused",
             ActorStoreDownError,
         ),
         (
