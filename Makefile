@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 
 .PHONY: chaos demo demo-crew test test-dapr-1.18 lint bench lock clean kill-matrix suite-langgraph \
-  suite-langgraph-sample suite-crewai bench-crew bench-effects bench-load
+  suite-langgraph-sample suite-crewai bench-crew bench-effects bench-load soak
 
 $(VENV)/.installed: $(LOCK) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -124,6 +124,9 @@ clean:
 
 bench: venv
 	$(BIN)/python -m benchmarks.langgraph
+
+soak: venv
+	$(BIN)/python -m chaos.soak
 
 bench-load: venv
 	$(BIN)/python -m benchmarks.load
