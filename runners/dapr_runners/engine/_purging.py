@@ -1,4 +1,8 @@
-"""Deletes all that is recorded for a run that has ended."""
+"""Deletes all that is recorded for a run that has ended.
+
+What tells of the rest goes last, and the workflow after it: who is killed in between leaves a run
+that is still listed, and can be purged again.
+"""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -7,7 +11,7 @@ from dataclasses import dataclass
 from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.engine._bus import Bus
-from dapr_runners.engine._dead_letters import Letters
+from dapr_runners.engine._dead_letters import FAILED, PARKED, UNSENT, Letters
 from dapr_runners.engine._effect_keys import effect_keys
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._journal import UNNOTICED_ALONE
@@ -48,7 +52,8 @@ class Purge:
     async def run(self, io: IO, run: str) -> None:
         """Purge ``run``. Raises :class:`RunNotEndedError` while it is active."""
         spec = await io.get(spec_key(run))
-        if not await self._workflow(io, run) and spec is None:
+        has_workflow = await self._has_ended(io, run)
+        if not has_workflow and spec is None:
             raise RunNotFoundError(run_id=run)
         self.forget(run)
         if not await self._ended_well(io, run):
@@ -59,7 +64,11 @@ class Purge:
         if thread is not None:
             await self.turns.purged(io, thread, run)
         keys = [key async for key in self._keys_of(io, run)]
-        await io.delete_many([*keys, *await io.parts_of(keys)])
+        await io.delete_many([*await io.parts_of(keys), *keys])
+        if has_workflow:
+            client = self.client()
+            if not await self.telling.soon(io, run, lambda: client.purge_workflow(run)):
+                await self.telling.untold.add(io, run, PURGE)
 
     async def _ended_well(self, io: IO, run: str) -> bool:
         try:
@@ -76,8 +85,8 @@ class Purge:
             logger.warning("purging %s all the same: %s", run, error)
             return None
 
-    async def _workflow(self, io: IO, run: str) -> bool:
-        """Purge the workflow of ``run``; whether there was one."""
+    async def _has_ended(self, io: IO, run: str) -> bool:
+        """Wait for the workflow of ``run``, which is about to end; whether there is one."""
         client = self.client()
         pause = 0.005
         while True:
@@ -85,8 +94,6 @@ class Purge:
             if state is None:
                 return False
             if state.runtime_status.name in OVER:
-                if not await self.telling.soon(io, run, lambda: client.purge_workflow(run)):
-                    await self.telling.untold.add(io, run, PURGE)
                 return True
             is_active = await io.get(end_key(run)) is None
             if not is_active and pause > _PATIENCE:
@@ -99,7 +106,8 @@ class Purge:
             pause *= 1.5
 
     async def _keys_of(self, io: IO, run: str) -> AsyncIterator[str]:
-        """State keys of ``run``: the records say what can follow them."""
+        """State keys of ``run``, in the order in which they are to be deleted: the records say what
+        can follow them."""
         names: set[str] = set()
         steps: set[str] = set()
         reader = Reader(run, Bus(), io, self._decode, lambda _: None)
@@ -110,19 +118,24 @@ class Purge:
             names.update(record.body.get("artifacts", ()))
             if record.messages:
                 yield sent_key(run, record.key)
+                for number in range(len(record.messages)):
+                    yield record_key(run, f"{UNSENT}{record.key}/{number}")
         artifacts = Artifacts(self.store, artifact_prefix(run))
         for key in await io.call(lambda: artifacts.keys_of(names)):
             yield key
         async for key in effect_keys(io, run, steps):
             yield key
-        for key in reader.keys:
-            yield record_key(run, key)
+        async for live in reader.live_batches():
+            yield record_key(run, live)
+        for key in reversed(reader.keys):
+            # Letters, too: they may be off the list already.
+            yield record_key(run, f"{PARKED}{key}")
+            yield record_key(run, f"{FAILED}{key}")
             yield attempts_key(run, key)
-            async for live in reader.live_batches(key):
-                yield record_key(run, live)
+            yield record_key(run, key)
         yield record_key(run, BROKEN)
-        yield end_key(run)
         yield decisions_key(run)
+        yield end_key(run)
         yield spec_key(run)
 
     def _decode(self, key: str, data: bytes, stored_under: str) -> Record:

@@ -124,13 +124,17 @@ class Reader:
         """Keys of the records that are expected."""
         return list(self._expected)
 
-    async def live_batches(self, key: str) -> AsyncIterator[str]:
-        """Record keys of the live chunks there are for ``key``."""
+    async def live_batches(self) -> AsyncIterator[str]:
+        """Record keys of the live chunks there are."""
+        keys = self.keys
         for number in itertools.count():
-            found = live_key(key, number)
-            if await self._io.get(record_key(self._run, found)) is None:
+            named = {live_key(key, number): key for key in keys}
+            found = await self._data(list(named))
+            if not found:
                 return
-            yield found
+            for live in found:
+                yield live
+            keys = [named[live] for live in found]
 
     async def _told(self, message: Message) -> list[Event]:
         """Something happened in this process: no need to ask the store soon."""

@@ -7,6 +7,7 @@ newest run of a thread ended with, and a dead letter.
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any
 from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.engine._dead_letters import Letters
-from dapr_runners.engine._io import IO
+from dapr_runners.engine._io import IO, run_in_thread
 from dapr_runners.engine._keys import spec_key
 from dapr_runners.engine._purging import Purge, end_of
 from dapr_runners.engine._telling import OVER
@@ -26,6 +27,8 @@ from dapr_runners.state import Codec
 
 logger = logging.getLogger("dapr_runners")
 _LONGEST_PAUSE = 60.0
+_AT_ONCE = 8
+"""Runs that are looked at, and purged, at a time: a purge is some twenty calls that wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +48,33 @@ class Retention:
         """Seconds between two looks."""
         return min(max(self.seconds / 2, 0.1), _LONGEST_PAUSE)
 
-    async def look(self, io: IO, over: threading.Event) -> None:
-        """Purge what is due. Ends early once ``over`` is set."""
+    def look(self, io: IO, over: threading.Event) -> None:
+        """Purge what is due, some runs at a time. ``io`` blocks. Ends early once ``over`` is
+        set."""
         client: Any = self.client()
-        letters: set[str] | None = None
-        for run in await io.call(lambda: list(client.iter_workflow_instance_ids())):
-            if over.is_set():
-                return
+
+        def is_due(run: str) -> bool:
             get = partial(client.get_workflow_state, run, fetch_payloads=False)
-            if not self._is_due(await io.call(get)):
-                continue
-            if letters is None:
-                letters = {each for each, _ in await Letters().all(io)}
-            if run in letters or await self._is_wanted(io, run):
-                continue
-            try:
-                await self.purge().run(io, run)
-            except (RunNotEndedError, RunNotFoundError):
-                continue  # another process has been at it
+            return not over.is_set() and self._is_due(run_in_thread(io.call(get)))
+
+        def purge(run: str) -> None:
+            if not over.is_set():
+                run_in_thread(self._purge(io, run))
+
+        with ThreadPoolExecutor(_AT_ONCE, "dapr-runners-retention") as pool:
+            ids = run_in_thread(io.call(lambda: list(client.iter_workflow_instance_ids())))
+            due = [run for run, found in zip(ids, pool.map(is_due, ids), strict=True) if found]
+            if due:
+                letters = {each for each, _ in run_in_thread(Letters().all(io))}
+                list(pool.map(purge, [run for run in due if run not in letters]))
+
+    async def _purge(self, io: IO, run: str) -> None:
+        if await self._is_wanted(io, run):
+            return
+        try:
+            await self.purge().run(io, run)
+        except (RunNotEndedError, RunNotFoundError):
+            return  # another process has been at it
 
     def _is_due(self, state: Any) -> bool:
         if state is None or state.name != self.name or state.runtime_status.name not in OVER:

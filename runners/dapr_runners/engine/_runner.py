@@ -539,9 +539,7 @@ class Runner:
             self._purging,
             self._journal.decode,
         )
-        return RetentionThread(
-            lambda over: run_in_thread(retention.look(self._blocking(), over)), retention.pause
-        )
+        return RetentionThread(lambda over: retention.look(self._blocking(), over), retention.pause)
 
     # -- both worlds
 

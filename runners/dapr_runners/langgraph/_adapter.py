@@ -1,5 +1,6 @@
 """LangGraph, seen by the engine: begin, fuse, step and commit on live loops."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -253,6 +254,10 @@ class GraphAdapter:
                 if not isinstance(raised, Exception) and not is_exit(raised):
                     raise
                 error = raised
+        if live.is_async:
+            # A subgraph hands its chunks to the event loop: let them arrive before it is said that
+            # no more do.
+            await asyncio.sleep(0)
         if route.refused is not None:
             error = route.refused
             if parked:

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from typing import Any
 
@@ -91,6 +91,44 @@ async def test_all_its_state_is_gone(make_runner: MakeRunner, place: Place, name
     assert rows_about(place, run_id, secret)
     runner.purge(run_id)
     assert rows_about(place, run_id, secret) == []
+
+
+class Cut(Exception):
+    """Stands for a kill in the middle of a purge."""
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.6, 0.9, 1.0])
+async def test_a_purge_that_was_cut_can_be_done_again(
+    make_runner: MakeRunner,
+    place: Place,
+    name: str,
+    part: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runner = make_runner(
+        GRAPHS[name](), retry=StepRetry(max_attempts=2, first_interval=0, retry_on=[ValueError])
+    )
+    run_id = f"purged-{name}"
+    await collect(
+        runner.run_async({"log": []}, stream_mode=["custom"], subgraphs=True, run_id=run_id)
+    )
+    delete_many = runner.store.delete_many
+
+    def cut(keys: Iterable[str]) -> None:
+        keys = list(keys)
+        delete_many(keys[: int(len(keys) * part)])
+        if len(keys) > 1:
+            raise Cut
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runner.store, "delete_many", cut)
+        with pytest.raises(Cut):
+            runner.purge(run_id)
+    assert runner.get_workflow_status(run_id) is not None, "it is still listed"
+    runner.purge(run_id)
+    assert rows_about(place, run_id) == []
+    assert runner.get_workflow_status(run_id) is None
 
 
 async def test_a_cancelled_run_can_be_purged(make_runner: MakeRunner, place: Place) -> None:
