@@ -78,7 +78,8 @@ class Child:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self._inbox.put((self.kind, json.loads(line)))
+            if line.startswith("{"):  # a library may print something of its own
+                self._inbox.put((self.kind, json.loads(line)))
         self._inbox.put((self.kind, {"type": "exit"}))
 
 
