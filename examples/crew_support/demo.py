@@ -10,6 +10,7 @@ and the one in flight at most twice.
 
 import queue
 import sys
+import tempfile
 import uuid
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,11 @@ class Demo:
     def run(self) -> list[str]:
         """The whole demo; the promises that were broken."""
         counting = (str(DEMO / "tally.py"), "--hold", IN_FLIGHT)
-        with sidecar_env() as found, child("tally", self.inbox, *counting, env={}) as tally:
+        with (
+            tempfile.TemporaryDirectory() as storage,
+            sidecar_env() as found,
+            child("tally", self.inbox, *counting, env={}) as tally,
+        ):
             kind, message = self.inbox.get(timeout=PATIENCE_SECONDS)
             assert kind == "tally"
             env = {
@@ -62,6 +67,9 @@ class Demo:
                 SESSION: f"ticket-{uuid.uuid4().hex[:8]}",
                 "CREWAI_LLM": "",  # what is promised is about the scripted model
                 "CREWAI_DISABLE_TELEMETRY": "true",
+                # CrewAI keeps the outputs of tasks for all programs in folders of one name, and
+                # cannot read those of a newer version.
+                "CREWAI_STORAGE_DIR": storage,
             }
             self.first_life(env)
             self.second_life(env, tally)
@@ -120,6 +128,8 @@ class Demo:
                 show.result(self.result)
                 if self.result != RESULT:
                     self.problems.append(f"the result should be {RESULT!r}")
+            case "workflow_failed":
+                self.problems.append(f"the run failed: {event['error']}")
 
     def completed(self, kind: str, event: dict[str, Any]) -> None:
         how = "from its record, not called" if event["replayed"] else "what it gave is durable"
