@@ -69,8 +69,9 @@ def run(
 ) -> None:
     """Run a program beside an embedded sidecar, with the options and variables of `dapr run`.
 
-    Runs survive the program and the sidecar: start the same command again and they go on. Options
-    of `dapr run` that have no meaning here are accepted and ignored.
+    Runs survive the program and the sidecar: start the same command again and they go on. The
+    options of `dapr run` for ports of its services, metrics and the app's protocol are accepted,
+    and have no meaning here; others are refused.
     """
     sidecar = EmbeddedSidecar(
         state_dir / f"{app_id}.db",

@@ -4,14 +4,14 @@ import dataclasses
 import platform
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, cast
 
 import grpc
 
 from dapr_runners import __version__
 from dapr_runners.effects._records import EffectRecords
 from dapr_runners.effects._states import with_effects
-from dapr_runners.engine import Insight, Json, Overview, sidecar_metadata
+from dapr_runners.engine import Insight, Json, Overview, said, sidecar_metadata
 from dapr_runners.state import CorruptRecordError, as_json, as_size
 
 _FORMAT = 1
@@ -60,6 +60,10 @@ _OF_EFFECT = frozenset(
 )
 
 
+_TEXTS = ("message", "stack_trace")
+"""What an error says: a stack trace quotes lines of the program, and the message again."""
+
+
 async def export_run(runs: Overview, insight: Insight, run: str, *, redact: bool = False) -> Json:
     """``run`` as JSON: ``versions``, ``run``, ``workflow``, ``spec``, ``steps`` (with attempts,
     times, errors and effects), ``effects``, ``events``, ``questions`` and ``decisions``. With
@@ -78,7 +82,7 @@ async def export_run(runs: Overview, insight: Insight, run: str, *, redact: bool
         "run": _some(plain, plain.keys() - {"thread", "tenant", "error"}, show),
         "workflow": {
             "status": None if state is None else state.runtime_status.name,
-            "custom_status": None if state is None else state.serialized_custom_status,
+            "custom_status": None if state is None else _waits(state, show),
         },
         "spec": _some({k: _read(runs, v) for k, v in spec.items()}, _OF_SPEC, show),
         "steps": [_step(dataclasses.asdict(step), show) for step in steps],
@@ -117,10 +121,17 @@ def _step(step: Json, show: Callable[[Any], Any]) -> Json:
     return {**_some(step, step.keys() - {"error", "effects"}, show), "effects": effects}
 
 
+def _waits(state: Any, show: Callable[[Any], Any]) -> Any:
+    """What the workflow says that it waits for, and with whom: that may name a service."""
+    told = said(state.serialized_custom_status)
+    return None if told is None else _some(told, {"kind", "step"}, show)
+
+
 def _event(event: Json, show: Callable[[Any], Any]) -> Json:
     told = _some({k: v for k, v in event.items() if k != "exception"}, _STRUCTURE, show)
     if isinstance(error := event.get("error"), dict):
-        told["error"] = {**error, "message": show(error["message"])}
+        said_of = cast(Json, error)
+        told["error"] = {**said_of, **{k: show(said_of[k]) for k in _TEXTS if said_of.get(k)}}
     return told
 
 

@@ -60,6 +60,7 @@ from dapr_runners.engine._turns import (
     Progress,
     Turns,
     pack_spec,
+    said,
     unpack_spec,
 )
 from dapr_runners.engine._watched import base_in
@@ -84,6 +85,7 @@ from dapr_runners.engine.errors import (
     DuplicateRunnerError,
     EffectUnknownError,
     EventNotFoundError,
+    InvalidOptionError,
     InvalidRunIdError,
     InvalidRunnerNameError,
     InvalidTenantError,
@@ -139,6 +141,7 @@ __all__ = [
     "EventNotFoundError",
     "Halt",
     "Insight",
+    "InvalidOptionError",
     "InvalidRunIdError",
     "InvalidRunnerNameError",
     "InvalidTenantError",
@@ -230,6 +233,7 @@ __all__ = [
     "roster",
     "run_in_thread",
     "safe_name",
+    "said",
     "scheduler_answers",
     "serve",
     "sidecar_fault",

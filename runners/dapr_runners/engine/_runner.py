@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, get_args
 
 from dapr.ext.workflow import DaprWorkflowClient
 
@@ -47,12 +47,13 @@ from dapr_runners.engine._turns import (
     pack_spec,
     unpack_spec,
 )
-from dapr_runners.engine._untold import Lookout
+from dapr_runners.engine._untold import START, Lookout
 from dapr_runners.engine._watched import tell_answered, tell_cancelled
 from dapr_runners.engine._watching import watching
 from dapr_runners.engine._work import ANY_NAME, Adapter, Json, Record
 from dapr_runners.engine._worker import Worker, default_worker
 from dapr_runners.engine.errors import (
+    InvalidOptionError,
     InvalidRunIdError,
     InvalidThreadIdError,
     RunnerNotStartedError,
@@ -125,6 +126,18 @@ class Runner:
         self.name = name
         self._tenant: str | None = None
         self._mark = ""
+        if multitask_strategy not in get_args(MultitaskStrategy):
+            raise InvalidOptionError(
+                runner=name,
+                option="multitask_strategy",
+                value=multitask_strategy,
+                wanted="'reject', 'enqueue' or 'interrupt'",
+            )
+        for option, seconds in (("retention", retention), ("step_timeout", step_timeout)):
+            if seconds is not None and not _is_time(seconds):
+                raise InvalidOptionError(
+                    runner=name, option=option, value=seconds, wanted="seconds, more than 0"
+                )
         self._live_log = live_log
         self.store = store
         self._codec = codec
@@ -136,7 +149,9 @@ class Runner:
         self._is_fast = steps_per_activity > 1 or seconds_per_activity is not None
         self._strategy: MultitaskStrategy = multitask_strategy
         self._life = _Life()
-        self._turns = Turns(name, codec, lambda: self._worker.client, self._base)
+        self._turns = Turns(
+            name, codec, lambda: self._worker.client, self._base, waits=self._waits_for_a_worker
+        )
         self._journal = Journal(
             adapter,
             codec,
@@ -152,10 +167,22 @@ class Runner:
         self._telling = Telling(name, lambda: self._worker.client, self._turns)
         self._retention = None if retention is None else self._retained(retention)
         self._lookout = Lookout(
-            lambda: run_in_thread(self._telling.remind(PatientIO(BlockingIO(store), seconds=0.0))),
+            lambda: run_in_thread(
+                self._telling.remind(
+                    PatientIO(BlockingIO(store), seconds=0.0), works=self._life.started
+                )
+            ),
             for_good=self._takes_answers,
         )
         self._register()
+
+    def _waits_for_a_worker(self, run: str, mode: str) -> None:
+        """``run`` is recorded, and who started it may be gone when a worker comes: whoever does
+        finds it on the list of what workflows were not told of."""
+        try:
+            run_in_thread(self._telling.untold.add(self._blocking(), run, f"{START}{mode}"))
+        except DaprRunnersError as error:
+            logger.warning("run %s begins only if this call goes on to wait: %s", run, error)
 
     # -- tenants
 
@@ -556,3 +583,7 @@ class Runner:
 
 def _nothing(_run: str) -> None:
     """For a process that does not work: what it lends a run would never be asked for."""
+
+
+def _is_time(seconds: Any) -> bool:
+    return isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and seconds > 0

@@ -14,7 +14,7 @@ from dapr.ext.workflow import DaprWorkflowClient
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import CANCELLED, end_key, record_key, spec_key
 from dapr_runners.engine._turns import Progress, Turns
-from dapr_runners.engine._untold import PURGE, TERMINATE, Untold
+from dapr_runners.engine._untold import PURGE, START, TERMINATE, Untold
 from dapr_runners.engine.errors import RunNotFoundError, WorkerMissingError
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import UNREADABLE
@@ -49,11 +49,12 @@ class Telling:
         else:
             await self.untold.remove(io, run, at)
 
-    async def remind(self, io: IO, only: str | None = None) -> bool:
-        """Tell runs (one, or all) of answers whose givers could not. Whether there were any."""
+    async def remind(self, io: IO, only: str | None = None, *, works: bool = True) -> bool:
+        """Tell runs (one, or all) of answers whose givers could not, and start those that no worker
+        was there for, if this process ``works``. Whether there were any."""
         listed = await self.untold.all(io)
         for run, at in listed:
-            if only not in (None, run):
+            if only not in (None, run) or (at.startswith(START) and not works):
                 continue
             try:
                 await self._remind_of(io, run, at)
@@ -64,6 +65,10 @@ class Telling:
     async def _remind_of(self, io: IO, run: str, at: str) -> None:
         if at in (TERMINATE, PURGE):
             await self._make_good(io, run, at)
+        elif at.startswith(START):
+            if await io.get(spec_key(run)) is not None and await io.get(end_key(run)) is None:
+                await self._turns.schedule_if_absent(io, run, at.removeprefix(START))
+            await self.untold.remove(io, run, at)
         elif await self._turns.progress(io, run) is not Progress.ACTIVE:
             await self.untold.remove(io, run, at)
         elif await io.get(record_key(run, at)) is not None:

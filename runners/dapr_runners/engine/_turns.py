@@ -65,7 +65,8 @@ class Claim:
 
 
 class Turns:
-    """Claims runs of one runner; ``mark`` is the tenant's."""
+    """Claims runs of one runner; ``mark`` is the tenant's. ``waits`` hears of runs (and their
+    modes) that no worker is there to start."""
 
     def __init__(
         self,
@@ -74,8 +75,10 @@ class Turns:
         client: Callable[[], sdk.DaprWorkflowClient],
         base: Callable[[str, str], Json],
         mark: str = "",
+        waits: Callable[[str, str], None] = lambda _run, _mode: None,
     ) -> None:
         self._mark = mark
+        self._waits = waits
         self._runner = runner
         self._codec = codec
         self._client = client
@@ -128,7 +131,7 @@ class Turns:
             if wanted is not None and (old := await io.get(spec_key(wanted))) is not None:
                 if _fingerprint_of(self._codec, old, wanted) != fingerprint:
                     raise RunIdInUseError(run_id=wanted)
-                await self._schedule_if_absent(io, wanted, mode)
+                await self.schedule_if_absent(io, wanted, mode)
                 return Claim(wanted, thread, started=False)
             if pointer is not None:
                 same = pointer.fingerprint == fingerprint and wanted in (None, pointer.run)
@@ -138,7 +141,7 @@ class Turns:
                 if progress in (Progress.ABSENT, Progress.ACTIVE) and not purged:
                     if progress is Progress.ABSENT:
                         await io.create(spec_key(pointer.run), pointer.spec)
-                        await self._schedule_if_absent(io, pointer.run, mode)
+                        await self.schedule_if_absent(io, pointer.run, mode)
                     if same and not received:
                         return Claim(pointer.run, thread, started=False)
                     if received and strategy == "reject":
@@ -215,13 +218,13 @@ class Turns:
         """Start ``run``, unless another call has; whether this one has."""
         if not await io.create(spec_key(run), spec):
             await self._require_same(io, run, fingerprint)
-            await self._schedule_if_absent(io, run, mode)
+            await self.schedule_if_absent(io, run, mode)
             return False
         before_schedule(run)
         await self._schedule(io, run, mode)
         return True
 
-    async def _schedule_if_absent(self, io: IO, run: str, mode: str) -> None:
+    async def schedule_if_absent(self, io: IO, run: str, mode: str) -> None:
         """The caller that started ``run`` may have died before it was scheduled."""
         if await self.progress(io, run) is Progress.ABSENT:
             await self._schedule(io, run, mode)
@@ -230,7 +233,7 @@ class Turns:
         request = {"base": self._base(run, mode), "runner": self._runner}
 
         def schedule() -> None:
-            late = threading.Timer(_TELL_WAITING_AFTER, self._tell_waiting, (run,))
+            late = threading.Timer(_TELL_WAITING_AFTER, self._tell_waiting, (run, mode))
             late.daemon = True
             late.start()
             try:
@@ -248,7 +251,8 @@ class Turns:
 
         await io.call(schedule)
 
-    def _tell_waiting(self, run: str) -> None:
+    def _tell_waiting(self, run: str, mode: str) -> None:
+        self._waits(run, mode)
         logger.warning(
             "Run %s waits to be started: no worker of the runner %r seems to be there. It is"
             " recorded, and begins when a program that calls start() on the runner is; this call"

@@ -22,6 +22,8 @@ _FIRST_LOOK, _LONGEST_PAUSE = 0.1, 5.0
 
 TERMINATE, PURGE = "!terminate", "!purge"
 """Listed in place of the record key of an answer: what a workflow is to be told otherwise."""
+START = "!start/"
+"""Before the mode of a run: listed where no worker was there to start its workflow."""
 
 
 class Untold(Listed):

@@ -1,7 +1,7 @@
 """What can go wrong with a run."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dapr_runners.errors import DaprRunnersError, ErrorCategory
 
@@ -103,6 +103,18 @@ class InvalidRunnerNameError(DaprRunnersError, ValueError):
 
     runner: str
     reason: str
+
+
+@dataclass(eq=False)
+class InvalidOptionError(DaprRunnersError, ValueError):
+    """The runner {runner!r} cannot be made with {option}={value!r}: it has to be {wanted}. Nothing
+    was started."""
+
+    category: ClassVar[ErrorCategory] = "usage"
+    runner: str
+    option: str
+    value: Any
+    wanted: str
 
 
 @dataclass(eq=False)

@@ -47,7 +47,8 @@ async def retry_from(runs: Overview, run: str, step: str, again: bool) -> str:
             reason=f"effects have happened that would happen once more: {', '.join(effects)}",
             remedy="Have them happen again with --again, or go on from a later step.",
         )
-    turn = await NextTurn.after(runs, run, None, await _checkpoint(runs, run, number))
+    before = await _checkpoint(runs, run, number)
+    turn = await NextTurn.after(runs, run, None, before, is_new=True)
     return await turn.start()
 
 

@@ -1,6 +1,7 @@
 """The next turn of a thread, started by who has not the graph: as the one before, with another
 input."""
 
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,11 +37,18 @@ class NextTurn:
 
     @classmethod
     async def after(
-        cls, runs: Overview, run: str, input: Any, checkpoint: Json | None = None
+        cls,
+        runs: Overview,
+        run: str,
+        input: Any,
+        checkpoint: Json | None = None,
+        *,
+        is_new: bool = False,
     ) -> "NextTurn":
         """The turn that goes on from ``run``, of a thread, with ``input``: where the thread is or,
         if given, at the ``checkpoint`` with these entries of a config. Its other arguments are
-        those of ``run``: it is the turn that the program's own call would be."""
+        those of ``run``: it is the turn that the program's own call would be, and attaches to it;
+        with ``is_new``, it is one of its own."""
         found = await runs.run(run)
         run, state, spec = found.run_id, runs.state(found.run_id), await runs.spec(run)
         if state is None or found.thread is None:
@@ -59,7 +67,8 @@ class NextTurn:
         arguments: Json = runs.codec.decode(spec["arguments"], "the arguments of the call")
         has_context = packed["context"] is not None
         call = Call(input, {}, arguments, has_context, None, packed["saver"])
-        fingerprint = digest(found.runner, call.fingerprint(codec, packed))
+        own = [uuid.uuid4().hex] if is_new else []
+        fingerprint = digest(found.runner, call.fingerprint(codec, packed), *own)
         base = base_in(state.serialized_input)
 
         def base_of(run: str, mode: str) -> Json:

@@ -12,7 +12,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from dapr_runners.effects import effect
+from dapr_runners.effects import effect, webhook
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 
 FOLDER = "CLI_TEST_FOLDER"
@@ -110,6 +110,19 @@ def inner() -> Any:
     return chain(last)
 
 
+def _tell(state: State) -> State:
+    webhook("http://127.0.0.1:9/hook?token=a-token", {"done": True})
+    return {}
+
+
+def telling() -> Any:
+    """Tells a service that is not there."""
+    builder = StateGraph(State)
+    builder.add_node("tell", _tell)
+    builder.add_edge(START, "tell")
+    return builder.compile()
+
+
 def paying() -> Any:
     """Three steps at once: one has an effect and may fail, one is a subgraph that may fail."""
     builder = StateGraph(State)
@@ -150,6 +163,7 @@ GRAPHS = {
     "asking": lambda: chain(first, ask, last),
     "asking-twice": asking_twice,
     "paying": paying,
+    "telling": telling,
     "saved": lambda: chain(first, beside, last, checkpointer=BreakingSaver()),
 }
 

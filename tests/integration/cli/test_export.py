@@ -1,10 +1,13 @@
 """``dapr-runners export``, and pages and ages of ``list``."""
 
 import json
+import threading
+from contextlib import suppress
 
 import pytest
-from cli_helpers import LISTS, Bench, newest, run, run_json
+from cli_helpers import LISTS, Bench, newest, run, run_json, until
 
+from dapr_runners.engine import RunCancelledError
 from worker_processes import WorkerProcess
 
 pytestmark = [pytest.mark.timeout(120), LISTS]
@@ -35,13 +38,31 @@ def test_a_redacted_export_holds_no_value(bench: Bench, worker: WorkerProcess) -
         bench.caller("paying").invoke({"note": _NOTE}, thread_id="a-thread")
     whole = run("export", newest("paying"))
     told = run("export", newest("paying"), "--redact")
-    for secret in (_NOTE, "a-thread", "is broken"):
+    for secret in (_NOTE, "a-thread", "is broken", "raise ValueError"):
         assert secret in whole
         assert secret not in told
     exported = json.loads(told)
     assert exported["spec"]["input"] == {"type": "dict", "size": len(json.dumps({"note": _NOTE}))}
     assert exported["events"][-1]["error"]["error_type"] == "ValueError"
     assert exported["steps"][0]["name"] == "first"
+
+
+def test_a_redacted_export_says_not_with_whom_a_run_waits(
+    bench: Bench, worker: WorkerProcess
+) -> None:
+    def call() -> None:
+        with suppress(RunCancelledError):
+            bench.caller("telling").invoke({}, thread_id="t")
+
+    calling = threading.Thread(target=call)
+    calling.start()
+    until(lambda: "held up" in run("list"))
+    whole, told = (run("export", newest("telling"), *more) for more in ((), ("--redact",)))
+    run("cancel", newest("telling"))
+    calling.join()
+    assert "a-token" in whole
+    assert "a-token" not in told
+    assert json.loads(told)["workflow"]["custom_status"]["step"] == "tell"
 
 
 def test_runs_are_listed_in_pages_and_by_age(bench: Bench, worker: WorkerProcess) -> None:

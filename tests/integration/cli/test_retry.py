@@ -134,10 +134,18 @@ def test_a_step_of_a_finished_run_is_done_again(bench: Bench, worker: WorkerProc
     assert statuses() == ["completed", "completed"]
     assert bench.worked() == ["first", "last", "last"]
     assert result_of(bench, "steps") == ["first", "last"]
+    run("retry", first, "--from", "last")
+    third = newest("steps")
+    assert third not in (first, second)
+    run("show", third, "--follow")
+    run("retry", third, "--from", "last")
+    assert newest("steps") not in (first, second, third)
+    run("show", newest("steps"), "--follow")
+    assert bench.worked() == ["first", *["last"] * 4]
     (begin, *_) = run_json("show", first)["steps"]
     run("retry", first, "--from", begin["step_id"])
     run("show", newest("steps"), "--follow")
-    assert bench.worked() == ["first", "last", "last", "first", "last"]
+    assert bench.worked() == ["first", *["last"] * 4, "first", "last"]
     assert result_of(bench, "steps") == ["first", "last"]
     assert "It has: first (" in run("retry", first, "--from", "nothing", code=3)
 

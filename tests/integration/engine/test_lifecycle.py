@@ -4,7 +4,7 @@ import pytest
 from langgraph.graph import StateGraph
 from run_helpers import MakeRunner, Node, State, chain, collect
 
-from dapr_runners.engine import DuplicateRunnerError, RunnerNotStartedError
+from dapr_runners.engine import DuplicateRunnerError, InvalidOptionError, RunnerNotStartedError
 from dapr_runners.langgraph import UnsupportedGraphError
 
 
@@ -25,6 +25,22 @@ async def test_a_runner_that_is_not_started_async(build_runner: MakeRunner) -> N
         await runner.ainvoke({"x": 1})
     with pytest.raises(RunnerNotStartedError):
         await collect(runner.run_async({"x": 1}))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "wanted"),
+    [
+        ("multitask_strategy", "queue", "'reject', 'enqueue' or 'interrupt'"),
+        ("retention", 0, "seconds, more than 0"),
+        ("retention", "30d", "seconds, more than 0"),
+        ("step_timeout", -1.0, "seconds, more than 0"),
+    ],
+)
+def test_an_option_that_means_nothing(
+    build_runner: MakeRunner, option: str, value: object, wanted: str
+) -> None:
+    with pytest.raises(InvalidOptionError, match=f"{option}={value!r}: it has to be {wanted}"):
+        build_runner(chain(Node("node")), **{option: value})
 
 
 def test_two_runners_of_one_name(build_runner: MakeRunner) -> None:

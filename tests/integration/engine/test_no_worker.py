@@ -2,14 +2,17 @@
 
 import asyncio
 import logging
+import os
+import sys
 from pathlib import Path
 
 import pytest
 from dapr.ext.workflow import DaprWorkflowClient
 from run_helpers import collect, eventually
-from test_processes import callers_of, worker_of
+from test_processes import FOLDER, callers_of, worker_of
 
 from dapr_runners.engine import RunCancelledError, RunNotFoundError, WorkerMissingError
+from dapr_runners.engine._keys import untold_key
 from engines import Engine, Sidecar
 
 pytestmark = pytest.mark.timeout(60)
@@ -94,6 +97,38 @@ async def test_a_call_says_that_it_waits_for_a_worker(
         )
         with worker_of(sidecar, tmp_path) as worker:
             assert (await waiting)[-1]["output"]["log"] == [worker.pid, "last"]
+
+
+async def test_a_run_begins_though_its_caller_is_killed(engine: Engine, tmp_path: Path) -> None:
+    program = (
+        "from engine_graphs import make\n"
+        "runner = make('who', PORT)\n"
+        "runner.connect()\n"
+        "runner.invoke({'x': 1}, thread_id='early')\n"
+    )
+    with engine.sidecar(tmp_path) as sidecar, callers_of(sidecar) as connect:
+        runner = connect("who")
+        caller = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            program.replace("PORT", str(sidecar.grpc_port)),
+            env={**os.environ, "PYTHONPATH": str(FOLDER)},
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert caller.stderr is not None
+        async for line in caller.stderr:
+            if b"waits to be started" in line:
+                break
+        await eventually(lambda: runner.store.get(untold_key("who")) is not None)
+        caller.kill()
+        await caller.communicate()
+        run = runner._resolve(None, "early")
+        assert status_at(sidecar, run) is None
+        with worker_of(sidecar, tmp_path) as worker:
+            await eventually(lambda: status_at(sidecar, run) == "COMPLETED")
+            log = runner.invoke({"x": 1}, thread_id="early")["log"]
+        assert log == [worker.pid, "last"]
+        assert (tmp_path / "worked").read_text().split() == [str(worker.pid)]
 
 
 async def test_a_call_that_waits_for_a_worker_is_cancelled(engine: Engine, tmp_path: Path) -> None:
