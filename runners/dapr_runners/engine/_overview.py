@@ -309,10 +309,11 @@ class Overview:
         """Tells the workflows of ``runner``, for the tenant of ``run``."""
         return Telling(runner, lambda: self.client, self.turns(runner, run))
 
-    async def cancel(self, run: str) -> None:
-        """Cancel ``run``. One that has ended is left as it is. Raises RunNotFoundError."""
+    async def cancel(self, run: str) -> bool:
+        """Cancel ``run``. One that has ended is left as it is: whether it had not. Raises
+        RunNotFoundError."""
         run = self.named(run)
-        await self.telling(await self.runner_of(run), run).cancel(self.io, run)
+        return await self.telling(await self.runner_of(run), run).cancel(self.io, run)
 
     @property
     def control(self) -> Control:

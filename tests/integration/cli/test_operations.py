@@ -163,7 +163,7 @@ def test_a_run_is_cancelled(sidecar: Sidecar) -> None:
         assert entered.wait(60)
         (run,) = _listed("--status", "running")
         assert _steps(run["run_id"]) == [("wait", "planned", 0)]
-        _run("cancel", run["run_id"])
+        assert _run("cancel", run["run_id"]) == f"{run['run_id']} is cancelled.\n"
         with pytest.raises(RunCancelledError):
             calling.result()
         gate.set()
