@@ -151,12 +151,14 @@ def test_the_command_prints_what_came_of_each_crash(tmp_path: Path) -> None:
     ran = _run(BIN / "dapr-runners", "chaos", "--only", "second", "--", *command, cwd=tmp_path)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     rows = re.findall(r"second (\w+) +│ (\w+) +│ (\w+)", ran.stdout)
-    assert {phase: (ended, result) for phase, ended, result in rows} == {
+    told = {phase: (ended, result) for phase, ended, result in rows}
+    # The program may have had its result by then, so that the next start is a run of its own.
+    assert told.pop("answered") in (("yes", "equal"), ("yes", "not"))
+    assert told == {
         "begins": ("yes", "another"),
         "done": ("yes", "another"),
         # It is the last one: with its record, the run has ended.
         "recorded": ("yes", "equal"),
-        "answered": ("yes", "equal"),
     }
 
 

@@ -378,8 +378,10 @@ def _of(run: str, cluster: Cluster) -> set[tuple[Any, ...]]:
 def test_without_a_worker_a_failed_run_stays_as_it_is(
     decision: list[str], cluster: Cluster
 ) -> None:
-    _exhausted(cluster, "alone", False).kill()
+    worker = _exhausted(cluster, "alone", False)
     (letter,) = _letters(cluster).list()
+    until(lambda: worker.ask("status", letter.run_id) == "COMPLETED")  # a moment after its record
+    worker.kill()
     kept = _of(letter.run_id, cluster)
     result = CliRunner().invoke(
         app, ["dead-letter", decision[0], letter.id, *decision[1:], "--why", "I looked"]
