@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 from dapr.ext.workflow import DaprWorkflowClient
@@ -19,6 +20,7 @@ from dapr_runners.engine._dead_letters import Letters
 from dapr_runners.engine._io import IO, run_in_thread
 from dapr_runners.engine._keys import spec_key
 from dapr_runners.engine._purging import Purge, end_of
+from dapr_runners.engine._rounds import Rounds
 from dapr_runners.engine._telling import OVER
 from dapr_runners.engine._turns import Turns, unpack_spec
 from dapr_runners.engine._work import Record
@@ -94,35 +96,15 @@ class Retention:
         return is_question or not pointer.delivered
 
 
-class RetentionThread:
-    """Looks now and again, in a thread, from :meth:`begin` to :meth:`end`."""
+def retaining(retention: Retention, io: Callable[[], IO]) -> Rounds:
+    """What purges by ``retention``, when it is begun; ``io`` blocks."""
 
-    def __init__(self, look: Callable[[threading.Event], None], pause: float) -> None:
-        self._look = look
-        self._pause = pause
-        self._over = threading.Event()
-        self._thread: threading.Thread | None = None
+    def look(over: threading.Event) -> bool:
+        try:
+            retention.look(io(), over)
+        except Exception as error:
+            # The next look may go well, and nobody is here to be told.
+            logger.warning("purging what has ended: %s", error)
+        return True
 
-    def begin(self) -> None:
-        """Begin, unless it has."""
-        if self._thread is None:
-            self._over = threading.Event()
-            self._thread = threading.Thread(
-                target=self._run, args=(self._over,), name="dapr-runners-retention", daemon=True
-            )
-            self._thread.start()
-
-    def end(self) -> None:
-        """End, after the run that is being purged, though that is not waited for long."""
-        self._over.set()
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.join(2.0)
-
-    def _run(self, over: threading.Event) -> None:
-        while not over.wait(self._pause):
-            try:
-                self._look(over)
-            except Exception as error:
-                # The next look may go well, and nobody is here to be told.
-                logger.warning("purging what has ended: %s", error)
+    return Rounds("dapr-runners-retention", look, lambda: repeat(retention.pause))

@@ -11,11 +11,13 @@ import secrets
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain, repeat
 from time import time  # the real one, also where a test of the user's replaces time.time
 from typing import Any
 
 from dapr_runners.engine._attempts import is_dead, process_identity
 from dapr_runners.engine._keys import roster_key
+from dapr_runners.engine._rounds import Rounds
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import StateStore
 
@@ -56,24 +58,23 @@ class Roster:
         self._store = store
         self._runners = runners
         self._me = Member(process_identity(), secrets.token_hex(4), (), 0.0)
-        self._over = threading.Event()
         self._warned: set[tuple[str, ...]] = set()
-        self._thread = threading.Thread(target=self._run, name="dapr-runners-roster", daemon=True)
+        self._rounds = Rounds(
+            "dapr-runners-roster", self._say_again, lambda: chain([0.0], repeat(_PAUSE))
+        )
 
     def join(self) -> None:
         """Say that this process works, now and every so often, from a thread of its own."""
-        self._thread.start()
+        self._rounds.begin()
 
     def leave(self) -> None:
         """Say that it does not any more."""
-        self._over.set()
-        self._thread.join(2.0)
+        self._rounds.end()
         self._say(works=False)
 
-    def _run(self) -> None:
-        while not self._over.is_set():
-            self._say(works=True)
-            self._over.wait(_PAUSE)
+    def _say_again(self, _over: threading.Event) -> bool:
+        self._say(works=True)
+        return True
 
     def _say(self, *, works: bool) -> None:
         try:

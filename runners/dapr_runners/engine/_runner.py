@@ -35,7 +35,8 @@ from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._purging import Purge, end_of
 from dapr_runners.engine._reader import Chunk, Reader
 from dapr_runners.engine._recent import Recent
-from dapr_runners.engine._retention import Retention, RetentionThread
+from dapr_runners.engine._retention import Retention, retaining
+from dapr_runners.engine._rounds import Rounds
 from dapr_runners.engine._serve import GRACE_SECONDS, serve
 from dapr_runners.engine._telling import Telling
 from dapr_runners.engine._tenants import check_runner_name, tenant_mark, within
@@ -554,7 +555,7 @@ class Runner:
             self._adapter.forget,
         )
 
-    def _retained(self, seconds: float) -> RetentionThread:
+    def _retained(self, seconds: float) -> Rounds:
         if not hasattr(DaprWorkflowClient, "iter_workflow_instance_ids"):
             raise UnsupportedSdkError(symbol="DaprWorkflowClient.iter_workflow_instance_ids")
         retention = Retention(
@@ -566,7 +567,7 @@ class Runner:
             self._purging,
             self._journal.decode,
         )
-        return RetentionThread(lambda over: retention.look(self._blocking(), over), retention.pause)
+        return retaining(retention, self._blocking)
 
     # -- both worlds
 
