@@ -1,9 +1,7 @@
 """What every acceptance test has: the effects service, and workers forked at little cost."""
 
-import atexit
 import itertools
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,15 +12,10 @@ from harness.effects import Effects, EffectsService
 from harness.processes import start_fork_server
 
 from engines import Sidecar
+from quiet_crewai import settle
 
-# CrewAI's telemetry would start a thread where it is imported, and call home.
-os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
+settle()
 os.environ.setdefault("OTEL_SDK_DISABLED", "true")
-os.environ.setdefault("CREWAI_DISABLE_VERSION_CHECK", "true")
-os.environ.setdefault("CREWAI_TRACING_ENABLED", "false")
-_storage = tempfile.mkdtemp(prefix="dapr-runners-crewai-")
-atexit.register(shutil.rmtree, _storage, ignore_errors=True)
-os.environ.setdefault("CREWAI_STORAGE_DIR", _storage)
 
 
 @pytest.fixture(scope="session")

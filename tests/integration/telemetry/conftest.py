@@ -1,9 +1,5 @@
 """A process that is instrumented for one test."""
 
-import atexit
-import os
-import shutil
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,14 +14,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.telemetry import instrument, uninstrument
+from quiet_crewai import settle
 
-# CrewAI's telemetry would start a thread where it is imported, and call home.
-os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
-os.environ.setdefault("CREWAI_DISABLE_VERSION_CHECK", "true")
-os.environ.setdefault("CREWAI_TRACING_ENABLED", "false")
-_storage = tempfile.mkdtemp(prefix="dapr-runners-crewai-")
-atexit.register(shutil.rmtree, _storage, ignore_errors=True)
-os.environ.setdefault("CREWAI_STORAGE_DIR", _storage)
+settle()
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # CrewAI's own
