@@ -366,7 +366,7 @@ class Journal:
                 await io.sleep(pause)
         if record.outcome["k"] == "plan":
             self._made.add(work)
-            if len(record.outcome["steps"]) > 1:
+            if len(record.outcome["steps"]) > 1 and work.item["mode"] == "sync":
                 self._expect(_keys_of_steps(work.run, record.outcome))
         if hot and self._may_tell_early(work, record):
             record.outcome["by"] = self._identity
