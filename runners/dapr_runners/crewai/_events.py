@@ -29,9 +29,9 @@ from typing import Any
 from dapr_runners.crewai._history import outcome_in, told_by
 from dapr_runners.crewai._outcomes import Known
 from dapr_runners.engine import (
-    Chunk,
     Claim,
     EffectUnknownError,
+    Log,
     Record,
     parked_event,
     until_parked,
@@ -42,7 +42,7 @@ Event = dict[str, Any]
 
 
 async def run_events(
-    follow: Callable[[Callable[[], None]], AsyncIterator[Chunk | Record]],
+    follow: Log,
     codec: Callable[[], Codec],
     claim: Claim,
     about: Event,

@@ -1,18 +1,15 @@
 """Runs of crews, for who has not the crew: their events, their questions, and the answers."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from dapr_runners.crewai._asked import Asked
 from dapr_runners.crewai._events import run_events
 from dapr_runners.engine import (
     Answers,
-    Chunk,
-    Claim,
     Json,
     Overview,
     Question,
-    Record,
     RetryRefusedError,
     those_after,
     told_to_the_end,
@@ -27,15 +24,9 @@ class CrewInsight:
     async def events(
         self, runs: Overview, run: str, *, after: str | None = None, follow: bool = True
     ) -> AsyncIterator[Json]:
-        summary = await runs.run(run)
-        run = summary.run_id  # a tenant may have named it with a name of its own
-
-        def log(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
-            return runs.follow(run, caught_up, on=follow)
-
-        claim = Claim(run, summary.thread, started=False)
+        summary, claim, log = await runs.log(run, on=follow)
         events = run_events(log, lambda: runs.codec, claim, {"name": summary.runner})
-        async for event in those_after(told_to_the_end(events, run), after, run):
+        async for event in those_after(told_to_the_end(events, claim.run), after, claim.run):
             yield event
 
     async def questions(self, runs: Overview, run: str) -> list[Question]:

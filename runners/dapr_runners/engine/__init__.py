@@ -42,7 +42,7 @@ from dapr_runners.engine._parked_event import parked_event, until_parked
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._probe import probe_workflows
 from dapr_runners.engine._pubsub import PubSub
-from dapr_runners.engine._reader import Chunk, Reader
+from dapr_runners.engine._reader import Chunk, Log, Reader
 from dapr_runners.engine._recent import Recent
 from dapr_runners.engine._restart import restart
 from dapr_runners.engine._retry import Retry
@@ -152,6 +152,7 @@ __all__ = [
     "Limits",
     "LiveChunk",
     "LiveLog",
+    "Log",
     "LoopIO",
     "Member",
     "MessageUndeliveredError",

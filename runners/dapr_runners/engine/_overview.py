@@ -30,11 +30,11 @@ from dapr_runners.engine._keys import (
 )
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._purging import Purge, end_of
-from dapr_runners.engine._reader import Chunk, Reader
+from dapr_runners.engine._reader import Chunk, Log, Reader
 from dapr_runners.engine._telling import OVER, Telling
 from dapr_runners.engine._tenants import mark_of, within
 from dapr_runners.engine._timeline import StepSummary, Timeline
-from dapr_runners.engine._turns import Turns, said, unpack_spec
+from dapr_runners.engine._turns import Claim, Turns, said, unpack_spec
 from dapr_runners.engine._work import Json, Record, unpack_record
 from dapr_runners.engine._worker import Worker
 from dapr_runners.engine.errors import (
@@ -218,6 +218,16 @@ class Overview:
         return unpack_record(self.codec, key, data, stored_under)
 
     # -- what happens in a run
+
+    async def log(self, run: str, *, on: bool) -> tuple[RunSummary, Claim, Log]:
+        """``run``, the claim of who only reads it, and what reads its log: see :meth:`follow`."""
+        summary = await self.run(run)
+        run = summary.run_id  # a tenant may have named it with a name of its own
+
+        def log(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
+            return self.follow(run, caught_up, on=on)
+
+        return summary, Claim(run, summary.thread, started=False), log
 
     async def follow(
         self,

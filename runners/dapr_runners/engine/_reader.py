@@ -40,6 +40,8 @@ class Chunk:
 
 
 Event: TypeAlias = Chunk | Record
+Log: TypeAlias = Callable[[Callable[[], None]], AsyncIterator[Event]]
+"""Reads the log of a run, and calls what it is given after what was recorded before."""
 
 
 class Reader:

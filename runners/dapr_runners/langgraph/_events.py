@@ -20,13 +20,14 @@ other stream modes
 ==========================  =====================================================================
 """
 
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Collection
 from typing import Any, cast
 
 from dapr_runners.engine import (
     Chunk,
     Claim,
     EffectUnknownError,
+    Log,
     Record,
     parked_event,
     until_parked,
@@ -36,7 +37,7 @@ from dapr_runners.state import Codec, describe_error
 
 
 async def run_events(
-    follow: Callable[[Callable[[], None]], AsyncIterator[Chunk | Record]],
+    follow: Log,
     codec: Codec,
     graph_name: str,
     claim: Claim,

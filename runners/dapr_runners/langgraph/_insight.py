@@ -1,15 +1,14 @@
 """Runs of graphs, for who has not the graph: their events, their interrupts, and the answers."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from dapr_runners.engine import (
-    Chunk,
     Claim,
     Json,
+    Log,
     Overview,
     Question,
-    Record,
     those_after,
     told_to_the_end,
 )
@@ -28,14 +27,8 @@ class GraphInsight:
     async def events(
         self, runs: Overview, run: str, *, after: str | None = None, follow: bool = True
     ) -> AsyncIterator[Json]:
-        summary = await runs.run(run)
-        run = summary.run_id  # a tenant may have named it with a name of its own
-        spec = await runs.spec(run)
-
-        def log(caught_up: Callable[[], None]) -> AsyncIterator[Chunk | Record]:
-            return runs.follow(run, caught_up, on=follow)
-
-        claim = Claim(run, summary.thread, started=False)
+        summary, claim, log = await runs.log(run, on=follow)
+        spec = await runs.spec(claim.run)
         async for event in logged_events(log, runs.codec, summary.runner, claim, spec, after):
             yield event
 
@@ -50,7 +43,7 @@ class GraphInsight:
 
 
 def logged_events(
-    log: Callable[[Callable[[], None]], AsyncIterator[Chunk | Record]],
+    log: Log,
     codec: Codec,
     runner: str,
     claim: Claim,
