@@ -13,6 +13,7 @@ from dapr.ext.workflow import DaprWorkflowClient
 from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._dead_letters import FAILED, PARKED, UNSENT, Letters
 from dapr_runners.engine._effect_keys import effect_keys
+from dapr_runners.engine._ending import settled
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._journal import UNNOTICED_ALONE
 from dapr_runners.engine._keys import (
@@ -34,8 +35,8 @@ from dapr_runners.engine.errors import RunNotEndedError, RunNotFoundError
 from dapr_runners.state import Artifacts, Codec, CorruptRecordError, StateStore
 
 logger = logging.getLogger("dapr_runners")
-_PATIENCE = 2.0
-"""Seconds: the longest pause while the workflow of a run that has ended is about to end too."""
+_PATIENCE = 5.0
+"""Seconds that the workflow of a run that has ended may take to end too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +89,13 @@ class Purge:
     async def _has_ended(self, io: IO, run: str) -> bool:
         """Wait for the workflow of ``run``, which is about to end; whether there is one."""
         client = self.client()
-        pause = 0.005
-        while True:
-            state = await io.call(lambda: client.get_workflow_state(run, fetch_payloads=False))
-            if state is None:
-                return False
-            if state.runtime_status.name in OVER:
-                return True
-            is_active = await io.get(end_key(run)) is None
-            if not is_active and pause > _PATIENCE:
-                # Raises when it cannot end because there is no worker.
-                await io.call(lambda: client.terminate_workflow(run))
-            if is_active or pause > _PATIENCE:
-                raise RunNotEndedError(run_id=run)
-            # Its end is recorded, or it is cancelled: the workflow is about to end.
-            await io.sleep(pause)
-            pause *= 1.5
+        state = await settled(io, client, run, _PATIENCE)
+        if state is None or state.runtime_status.name in OVER:
+            return state is not None
+        if await io.get(end_key(run)) is not None:
+            # Raises when it cannot end because there is no worker.
+            await io.call(lambda: client.terminate_workflow(run))
+        raise RunNotEndedError(run_id=run)
 
     async def _keys_of(self, io: IO, run: str) -> AsyncIterator[str]:
         """State keys of ``run``, in the order in which they are to be deleted: the records say what

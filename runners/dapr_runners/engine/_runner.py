@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self, TypeVar, get_args
+from typing import Any, Self, get_args
 
 from dapr.ext.workflow import DaprWorkflowClient
 
@@ -17,6 +17,7 @@ from dapr_runners.engine._company import Company
 from dapr_runners.engine._control import Control
 from dapr_runners.engine._dead_letters import Letters
 from dapr_runners.engine._delivery import Delivery
+from dapr_runners.engine._ending import settled
 from dapr_runners.engine._following import raise_broken, raise_parked
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, run_in_thread
 from dapr_runners.engine._journal import Journal, Limits
@@ -72,9 +73,10 @@ from dapr_runners.state import (
 logger = logging.getLogger("dapr_runners")
 MAX_VALUE_SIZE = 256 << 20
 """Bytes that a value may have as it is stored, unless the runner says otherwise."""
+_ENDING = 2.0
+"""Seconds that the workflow of a run that has ended is given to end too."""
 _VIEWS = 256
 """Tenants for which a process keeps what :meth:`Runner.for_tenant` gives."""
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -475,11 +477,13 @@ class Runner:
 
     def get_workflow_status(self, workflow_id: str) -> dict[str, Any] | None:
         """State of the run ``workflow_id``: ``workflow_id``, ``status``, ``custom_status``,
-        ``created_at``, ``last_updated_at``; None when there is no such workflow."""
+        ``created_at``, ``last_updated_at``; None when there is no such workflow. One whose run has
+        ended is waited for a moment, until it has ended as well."""
         run = within(self._mark, workflow_id)
         if run is None or not is_run_id(run):
             return None
-        state = self._ask(lambda client: client.get_workflow_state(run))
+        io, client = self._blocking(), self._worker.client
+        state = run_in_thread(settled(io, client, run, _ENDING, payloads=True))
         if state is None:
             return None
         return {
@@ -576,10 +580,6 @@ class Runner:
 
     def _looping(self) -> IO:
         return PatientIO(LoopIO(self.store), self._worker.address, ASKING)
-
-    def _ask(self, question: Callable[[DaprWorkflowClient], T]) -> T:
-        """Ask the workflow engine something."""
-        return run_in_thread(self._blocking().call(lambda: question(self._worker.client)))
 
 
 def _nothing(_run: str) -> None:
