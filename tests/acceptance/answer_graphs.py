@@ -105,7 +105,7 @@ class Sized(Model):
     def _say(self, messages: list[BaseMessage]) -> str:
         self.outside.report("asked", text=self.size)
         if self.size == "large":  # the other is asked later, and answers first
-            self.answered.wait(30)
+            self.answered.wait(60)
         return f"I am {self.size}"
 
 

@@ -9,7 +9,7 @@ from harness.effects import InjectedError
 
 from dapr_runners.langgraph import StepRetry
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(240)
 _MODES = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 
 

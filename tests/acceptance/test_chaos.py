@@ -74,7 +74,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str]
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=290,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert (output / "matrix.svg").read_text().startswith("<svg")

@@ -35,7 +35,7 @@ def _run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=290,
         env={**os.environ, "COLUMNS": "120"},
     )
 
@@ -177,9 +177,9 @@ def test_a_command_that_is_interrupted_prints_what_it_has_found(tmp_path: Path) 
         text=True,
     )
     # Undisturbed, the first crash, and the second, which comes to its end.
-    until(lambda: begun.exists() and len(begun.read_text()) == 3, 90)
+    until(lambda: begun.exists() and len(begun.read_text()) == 3, 200)
     command.terminate()
-    output, _ = command.communicate(timeout=90)
+    output, _ = command.communicate(timeout=270)
     assert command.returncode == 130
     assert "killed when (start) begins" in output
     assert "Interrupted" in output
@@ -260,7 +260,7 @@ def test_a_charge_gets_over_a_fault(fault: str, tmp_path: Path) -> None:
     program = Program(
         [sys.executable, str(PROGRAMS / "charges.py"), str(file), "ask"],
         before=f"rm -f {shlex.quote(str(file))}",
-        timeout=100,
+        timeout=270,
     )
     crash = CrashTest(program).disturb_at(KillPoint("@charge", "done"), fault)
     assert crash.was_reached

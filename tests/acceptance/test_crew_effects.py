@@ -5,7 +5,7 @@ from harness.cluster import Cluster
 
 from dapr_runners.effects import EffectUnknownError
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(240)
 
 
 def _killed_at(cluster: Cluster, point: str) -> None:

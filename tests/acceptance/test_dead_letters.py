@@ -23,8 +23,9 @@ from dapr_runners.effects import (
 )
 from dapr_runners.engine import PoisonStepError
 from dapr_runners.langgraph import StepRetry
+from engines import until_nobody_works
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(240)
 _MODES = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 _INPUT: dict[str, Any] = {"log": []}
 
@@ -382,6 +383,7 @@ def test_without_a_worker_a_failed_run_stays_as_it_is(
     (letter,) = _letters(cluster).list()
     until(lambda: worker.ask("status", letter.run_id) == "COMPLETED")  # a moment after its record
     worker.kill()
+    until_nobody_works(cluster.sidecar)
     kept = _of(letter.run_id, cluster)
     result = CliRunner().invoke(
         app, ["dead-letter", decision[0], letter.id, *decision[1:], "--why", "I looked"]

@@ -10,7 +10,7 @@ from harness.processes import WorkerDiedError
 
 from dapr_runners.effects import EffectUnknownError
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(240)
 _MODES = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 _RESULT = ["prepared", "receipt for order 7", "finalized"]
 

@@ -16,7 +16,7 @@ from harness.processes import WorkerProcess
 from dapr_real import Dapr
 from engines import Engine
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(360)
 Tell = Callable[[str, float], None]
 
 

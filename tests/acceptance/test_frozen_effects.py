@@ -9,7 +9,7 @@ from harness.deadline import until
 
 from dapr_runners.effects import DeadLetters, EffectStatus, EffectUnknownError
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 _MODES = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 _INPUT = {"log": []}
 _RESULT = ["prepared", "receipt for order 7", "finalized"]

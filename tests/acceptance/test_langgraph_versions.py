@@ -40,7 +40,7 @@ def test_it_is_the_oldest_that_is_allowed() -> None:
         for name in ("plan", "left", "draft", "check", "last")
     ],
 )
-@pytest.mark.timeout(180)  # the first has to install something
+@pytest.mark.timeout(360)  # the first has to install something
 def test_a_run_goes_on_with_another_version(
     way: str, dies_in: str, oldest: Path, cluster: Cluster
 ) -> None:

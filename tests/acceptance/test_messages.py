@@ -30,7 +30,7 @@ from dapr_runners.effects import (
 from dapr_runners.langgraph import StepRetry
 from dapr_runners.state import UnstorableValueError
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(240)
 _MODES = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 
 
@@ -358,7 +358,7 @@ def topic(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
         with ThreadPoolExecutor(1) as pool:
             listening = pool.submit(listen)
-            yield lambda: messages.get(timeout=30)
+            yield lambda: messages.get(timeout=60)
             subscription.close()
             with suppress(StreamCancelledError, StreamInactiveError):
                 listening.result()

@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], seconds: float = 30, every: float = 0.01) -> T:
+def until(condition: Callable[[], T], seconds: float = 60, every: float = 0.01) -> T:
     """What ``condition`` returns once it is true."""
     end = time.monotonic() + seconds
     while not (found := condition()):

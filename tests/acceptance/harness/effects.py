@@ -58,7 +58,7 @@ class Effects:
         """Answer everyone who is, or will be, held at ``point``."""
         ask(self.path, do="release", case=self.case, point=point)
 
-    def wait(self, point: str, count: int = 1, seconds: float = 30) -> None:
+    def wait(self, point: str, count: int = 1, seconds: float = 60) -> None:
         """Until ``point`` was reported ``count`` times."""
         arguments = {"case": self.case, "point": point, "count": count, "seconds": seconds}
         if not ask(self.path, do="wait", **arguments):

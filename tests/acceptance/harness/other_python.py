@@ -67,7 +67,7 @@ class OtherPythonProcess(WorkerProcess):
     def is_alive(self) -> bool:
         return self._popen.poll() is None
 
-    def wait_dead(self, seconds: float = 30) -> None:
+    def wait_dead(self, seconds: float = 60) -> None:
         self._popen.wait(seconds)
 
 

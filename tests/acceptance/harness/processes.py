@@ -71,11 +71,11 @@ class WorkerProcess:
         with contextlib.suppress(BrokenPipeError):  # told by the reply
             self._connection.send((command, arguments))
 
-    def reply(self, seconds: float = 30) -> Any:
+    def reply(self, seconds: float = 60) -> Any:
         """What the command returned; raises what it raised, or :class:`WorkerDiedError`."""
         return self._reply(seconds)
 
-    def ask(self, command: str, *arguments: Any, seconds: float = 30) -> Any:
+    def ask(self, command: str, *arguments: Any, seconds: float = 60) -> Any:
         """A command, begun and ended."""
         self.send(command, *arguments)
         return self._reply(seconds)
@@ -102,7 +102,7 @@ class WorkerProcess:
         """Whether it runs."""
         return self._process.is_alive()
 
-    def wait_dead(self, seconds: float = 30) -> None:
+    def wait_dead(self, seconds: float = 60) -> None:
         """Until it is gone."""
         self._process.join(seconds)
         if self._process.is_alive():

@@ -9,9 +9,10 @@ from cli_helpers import LISTS, Bench, command, newest, run, run_json, until
 from langgraph.types import Command
 
 from dapr_runners.engine import RunCancelledError
+from engines import until_nobody_works
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(120), LISTS]
+pytestmark = [pytest.mark.timeout(300), LISTS]
 
 
 def listed(*options: str) -> list[tuple[str, str]]:
@@ -74,6 +75,7 @@ def test_what_cannot_be_answered(bench: Bench, worker: WorkerProcess) -> None:
     assert "no run" in run("answer", "--thread", "other", "k", "1", code=3)
     (question,) = run_json("show", asking)["questions"]
     worker.kill()
+    until_nobody_works(bench.sidecar)
     refused = run("answer", asking, question["key"], "1", code=6)
     assert "No process works for the app" in refused
     assert newest("asking") == asking
@@ -128,6 +130,7 @@ def test_a_terminated_run_tells_who_waits(bench: Bench, worker: WorkerProcess) -
 def test_nothing_is_terminated_without_a_worker(bench: Bench, worker: WorkerProcess) -> None:
     bench.at_the_gate()
     worker.kill()
+    until_nobody_works(bench.sidecar)
     assert "No process works" in run("terminate", newest("held"), code=6)
     assert listed() == [("t", "running")]
 

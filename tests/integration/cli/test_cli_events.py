@@ -12,7 +12,7 @@ from langgraph.types import Command
 
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(90), LISTS]
+pytestmark = [pytest.mark.timeout(240), LISTS]
 
 
 def lines_of(process: "subprocess.Popen[str]") -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from dapr_runners.engine import tenant_mark
 from dapr_runners.langgraph import DaprWorkflowGraphRunner, StepRetry
 from engines import Sidecar
 
-pytestmark = [pytest.mark.timeout(90), LISTS]
+pytestmark = [pytest.mark.timeout(240), LISTS]
 ACME = tenant_mark("acme")
 
 

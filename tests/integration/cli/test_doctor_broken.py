@@ -26,7 +26,7 @@ from dapr_runners.cli import _checks, _reach, _sidecar_checks
 from dapr_runners.cli._checks import merged
 from dapr_runners.sidecar import EmbeddedSidecar
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 NO_PLACEMENT = "placement: disconnected"
 

@@ -15,7 +15,7 @@ from dapr_real import Dapr, Daprd, free_port
 from dapr_store import NoStoreError, Redis
 
 SHIPPED = Path(__file__).parents[3] / "components"
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(autouse=True)

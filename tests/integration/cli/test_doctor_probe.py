@@ -5,9 +5,9 @@ from doctor_helpers import problems
 from fake_daprd import FakeDaprd, metadata
 from test_doctor_workers import worker_of
 
-from engines import Sidecar
+from engines import Sidecar, until_nobody_works
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 READY, LIVE = ("--probe", "ready"), ("--probe", "live")
 NO_PLACEMENT = {"runtimeStatus": "RUNNING", "placement": "placement: disconnected"}
 
@@ -16,6 +16,7 @@ def test_a_worker_comes_and_goes(sidecar: Sidecar) -> None:
     with worker_of(sidecar, "orders"):
         assert problems(sidecar.grpc_port, *READY, status=0) == {}
         assert problems(sidecar.grpc_port, *LIVE, status=0) == {}
+    until_nobody_works(sidecar)
     for probe in (READY, LIVE):
         found = problems(sidecar.grpc_port, *probe)
         assert list(found) == ["worker"]

@@ -11,7 +11,7 @@ from fake_daprd import FakeDaprd, metadata
 
 from dapr_runners.cli._resources import Resources, running_resources
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 STORE = """
 apiVersion: dapr.io/v1alpha1

@@ -11,7 +11,7 @@ from dapr_runners.state import EncryptionKeyMissingError, StateStore
 from engines import Sidecar
 from worker_processes import WorkerProcess
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(240)
 FOLDER = Path(__file__).parent
 
 

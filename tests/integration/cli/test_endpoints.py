@@ -7,7 +7,7 @@ from cli_helpers import LISTS, command, run
 
 from dapr_runners.sidecar import EmbeddedSidecar
 
-pytestmark = [pytest.mark.timeout(120), LISTS]
+pytestmark = [pytest.mark.timeout(300), LISTS]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from cli_helpers import LISTS, Bench, newest, run, run_json, until
 from dapr_runners.engine import RunCancelledError
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(120), LISTS]
+pytestmark = [pytest.mark.timeout(300), LISTS]
 _NOTE = "a note that nobody else should read"
 
 

@@ -22,7 +22,7 @@ from dapr_runners.langgraph import DaprWorkflowGraphRunner
 from engines import Sidecar
 
 pytestmark = [
-    pytest.mark.timeout(90),
+    pytest.mark.timeout(240),
     pytest.mark.skipif(
         not hasattr(DaprWorkflowClient, "iter_workflow_instance_ids"),
         reason="this SDK's client cannot list",

@@ -49,7 +49,7 @@ async def main() -> None:
 asyncio.run(main())
 """
 RUN = [str(Path(sys.executable).with_name("dapr-runners")), "run", "--"]
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 
 def on_a_terminal(
@@ -65,7 +65,7 @@ def on_a_terminal(
     ) as app:
         os.close(its)
         shown = ""
-        give_up_at = time.monotonic() + 90
+        give_up_at = time.monotonic() + 200
         while time.monotonic() < give_up_at:
             if select.select([ours], [], [], 0.1)[0]:
                 try:
@@ -74,7 +74,7 @@ def on_a_terminal(
                     break
                 if read(_plain(shown)):
                     (folder / "go").touch()
-        code = app.wait(30)
+        code = app.wait(60)
     os.close(ours)
     return shown, code
 
@@ -133,7 +133,7 @@ def test_nothing_is_shown_where_there_is_no_terminal(own: bool, tmp_path: Path) 
             env=os.environ | sidecar.env() if own else None,
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=200,
             check=False,
         )
     assert done.returncode == 0, done.stderr

@@ -9,9 +9,10 @@ from typer.testing import CliRunner
 
 from dapr_runners.cli._app import app
 from dapr_runners.sidecar import EmbeddedSidecar
+from engines import until_nobody_works
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(120), LISTS]
+pytestmark = [pytest.mark.timeout(300), LISTS]
 
 
 def statuses() -> list[str]:
@@ -69,6 +70,7 @@ def test_a_cancelled_run_goes_on_with_another_worker(bench: Bench, worker: Worke
     until(lambda: "completed    gate" in run("show", held))
     run("cancel", held)
     worker.kill()
+    until_nobody_works(bench.sidecar)
     assert "No process works for the app" in run("retry", held, code=6)
     assert statuses() == ["cancelled"]
     with bench.worker():

@@ -19,7 +19,7 @@ from dapr_real import Dapr, Daprd, free_port
 from dapr_runners.cli._app import app
 from dapr_store import NoStoreError, Server, store_named
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(360)
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "simple_graph"
 KEPT_PASSWORD = "kept by reference"

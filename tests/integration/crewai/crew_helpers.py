@@ -45,7 +45,7 @@ class Background:
 
     def result(self) -> Any:
         """What came of it."""
-        self._thread.join(30)
+        self._thread.join(60)
         found = self._result[0]
         if isinstance(found, BaseException):
             raise found
@@ -55,10 +55,10 @@ class Background:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.join(30)
+        self._thread.join(60)
 
 
-def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """What ``condition`` returns once it is true."""
     end = time.monotonic() + seconds
     while not (found := condition()):

@@ -13,7 +13,7 @@ from dapr_runners.crewai import DaprWorkflowCrewRunner
 from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.state import EncryptionKeys, StateStore
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 PLANTED = "planted-51c07e9d"
 
 

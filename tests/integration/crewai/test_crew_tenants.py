@@ -16,7 +16,7 @@ from dapr_runners.crewai import (
 from dapr_runners.effects import effect
 from dapr_runners.engine import RunNotFoundError, TenantMismatchError, tenant_mark
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 ACME = tenant_mark("acme")
 
 

@@ -139,7 +139,7 @@ class Streaming(ScriptedLLM):
     def call(self, messages: Any, *_: Any, **__: Any) -> str:
         with llm_call_context():
             self._emit_stream_chunk_event("Thought: I now know the final answer\n")
-            assert self._heard.wait(20)
+            assert self._heard.wait(60)
             self._emit_stream_chunk_event("Final Answer: done")
         return final("done")
 

@@ -150,7 +150,7 @@ def test_methods_of_a_flow_end_in_the_order_they_did(make: Any) -> None:
     joined, ended = threading.Event(), threading.Event()
 
     def late(said: str) -> str:
-        assert joined.wait(20)
+        assert joined.wait(60)
         return final("late")
 
     class Race(Flow[dict[str, Any]]):
@@ -173,7 +173,7 @@ def test_methods_of_a_flow_end_in_the_order_they_did(make: Any) -> None:
     first = make(DaprWorkflowFlowRunner, lambda inputs: Race(), name="race")
     Background(first)
     (asked,) = questions(first)
-    assert ended.wait(20)
+    assert ended.wait(60)
     first.answer("s", asked.key, "yes")
     (asked,) = until(lambda: [each for each in first.pending("s") if each.prompt == "and now?"])
     first.shutdown()

@@ -16,7 +16,7 @@ from scripted import ScriptedLLM, Tool, final, searching, use
 
 from dapr_runners.crewai import DaprWorkflowCrewRunner, DaprWorkflowFlowRunner
 
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 
 
 def test_a_tool_is_called_while_other_code_computes(make: Any) -> None:

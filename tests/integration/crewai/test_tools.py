@@ -79,7 +79,7 @@ def test_a_tool_that_hangs_is_given_up_and_the_agent_is_told(make: Any) -> None:
     go_on = threading.Event()
 
     def hang(query: str) -> str:
-        go_on.wait(20)
+        go_on.wait(60)
         return "late"
 
     def script(said: str) -> Any:
@@ -136,7 +136,7 @@ def test_each_tool_call_is_an_activity_named_for_the_tool(make: Any) -> None:
 
 
 def test_tool_calls_at_once_are_recorded_each(make: Any) -> None:
-    meet = threading.Barrier(3, timeout=20)
+    meet = threading.Barrier(3, timeout=60)
 
     def together(query: str) -> str:
         meet.wait()
@@ -177,7 +177,7 @@ def test_a_time_limit_counts_the_recorded_steps(make: Any) -> None:
 
 def test_a_time_limit_ends_a_tool_that_hangs(make: Any) -> None:
     go_on = threading.Event()
-    hanging = Tool(lambda query: go_on.wait(20))
+    hanging = Tool(lambda query: go_on.wait(60))
     agent = make_agent(tools=[hanging], max_execution_time=1)
     runner = make(DaprWorkflowCrewRunner, make_crew(agent))
     try:
@@ -189,7 +189,7 @@ def test_a_time_limit_ends_a_tool_that_hangs(make: Any) -> None:
 
 def test_a_time_limit_ends_a_model_that_hangs(make: Any) -> None:
     go_on = threading.Event()
-    hanging = ScriptedLLM(lambda said: str(go_on.wait(20)))
+    hanging = ScriptedLLM(lambda said: str(go_on.wait(60)))
     agent = make_agent(llm=hanging, max_execution_time=1)
     runner = make(DaprWorkflowCrewRunner, make_crew(agent))
     try:

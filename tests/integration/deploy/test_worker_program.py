@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from dapr_runners.cli._app import app
 from engines import Sidecar
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 ROOT = Path(__file__).parents[3]
 
 

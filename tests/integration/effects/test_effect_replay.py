@@ -25,7 +25,7 @@ from dapr_runners.effects import (
 from dapr_runners.engine import Breaks, Parks
 from dapr_runners.state import StateStoreError, UnstorableValueError
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 def _key() -> str:
@@ -403,7 +403,7 @@ def test_who_comes_second_waits_for_who_is_at_it(make_step: StepMaker) -> None:
     @effect(lease=0.3)
     def charge(order: str) -> str:
         begun.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         return charges(order)
 
     def step() -> str:
@@ -412,7 +412,7 @@ def test_who_comes_second_waits_for_who_is_at_it(make_step: StepMaker) -> None:
 
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(step)
-        assert begun.wait(30)
+        assert begun.wait(60)
         second = threads.submit(step)
         # Several times its lease, which is renewed.
         assert not go_on.wait(1.2)

@@ -15,7 +15,7 @@ from dapr_runners.effects import EffectMismatchError, EffectStatus, current_effe
 from dapr_runners.langgraph import DaprWorkflowGraphRunner, StepRetry
 from dapr_runners.state import UnstorableValueError
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 MakeRunner = Callable[..., DaprWorkflowGraphRunner]
 
 

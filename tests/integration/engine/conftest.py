@@ -53,7 +53,7 @@ def wait_for_end(place: Place) -> Iterator[Callable[[str], str]]:
     client = DaprWorkflowClient(host="127.0.0.1", port=str(place.grpc_port))
 
     def wait(run_id: str) -> str:
-        state = client.wait_for_workflow_completion(run_id, timeout_in_seconds=30)
+        state = client.wait_for_workflow_completion(run_id, timeout_in_seconds=60)
         assert state is not None
         return state.runtime_status.name
 

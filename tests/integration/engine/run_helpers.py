@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 
 
 @dataclass(frozen=True)

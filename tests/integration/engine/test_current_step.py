@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from dapr_runners import CurrentStep, current_step
 from dapr_runners.langgraph import StepRetry
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 def _highest(one: int, other: int) -> int:

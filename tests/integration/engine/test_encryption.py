@@ -27,7 +27,7 @@ from dapr_runners.state import (
     WrongEncryptionKeyError,
 )
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(240)
 ONE = "one:" + base64.b64encode(b"1" * 32).decode()
 TWO = "two:" + base64.b64encode(b"2" * 32).decode()
 NOT_ONE = TWO.replace("two:", "one:")
@@ -185,7 +185,7 @@ def _begun(place: Place, keys: str) -> Path:
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -247,7 +247,7 @@ def test_a_worker_that_lacks_the_key_of_a_checkpoint_fails_no_run(place: Place) 
             )
         )
     with place.worker(both):
-        caller.join(30)
+        caller.join(60)
     assert ended[0]["log"] == ["first", planted("plain"), "second", planted("plain")]
 
 

@@ -9,7 +9,7 @@ from run_helpers import MakeRunner, Node, State, chain
 from dapr_runners.engine._keys import run_id
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 THREADS = [f"thread-{number}" for number in range(40)]
 
 

@@ -19,7 +19,7 @@ from run_helpers import MakeRunner, State, chain
 
 from dapr_runners.langgraph import StepRetry
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 class Left(BaseException):

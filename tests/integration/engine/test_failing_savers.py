@@ -11,7 +11,7 @@ from run_helpers import MakeRunner, Place
 
 from dapr_runners.engine import Worker
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 
@@ -142,7 +142,7 @@ def test_writes_of_a_parallel_node_are_saved_while_the_others_run(make_runner: M
     go_on = threading.Event()
 
     def slow(state: State) -> dict[str, Any]:
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return {"log": ["slow"]}
 
     builder = StateGraph(State)

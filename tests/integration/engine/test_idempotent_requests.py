@@ -14,7 +14,7 @@ from dapr_runners.effects import current_effect, effect
 from dapr_runners.effects.http import AsyncIdempotencyTransport, IdempotencyTransport
 from dapr_runners.langgraph import StepRetry
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 _MODES = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 Sent = list[tuple[str, str, str | None]]
 

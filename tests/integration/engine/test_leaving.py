@@ -11,7 +11,7 @@ from run_helpers import MakeRunner, Place, State, chain
 
 from dapr_runners.engine import Worker
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 

@@ -13,9 +13,9 @@ from test_processes import FOLDER, callers_of, worker_of
 
 from dapr_runners.engine import RunCancelledError, RunNotFoundError, WorkerMissingError
 from dapr_runners.engine._keys import untold_key
-from engines import Engine, Sidecar
+from engines import Engine, Sidecar, until_nobody_works
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 def status_at(sidecar: Sidecar, run_id: str) -> str | None:
@@ -32,6 +32,7 @@ async def test_a_cancelled_run_does_not_go_on(engine: Engine, tmp_path: Path) ->
             waiting = asyncio.create_task(collect(runner.run_async({"x": 1}, run_id="held-1")))
             await eventually((tmp_path / "worked").exists)
             worker.kill()
+        until_nobody_works(sidecar)
         runner.cancel("held-1")
         with pytest.raises(RunCancelledError):
             await waiting
@@ -49,6 +50,7 @@ async def test_a_purged_run_is_gone(engine: Engine, tmp_path: Path) -> None:
             first = await collect(runner.run_async({"x": 1}, run_id="purged"))
             await eventually(lambda: status_at(sidecar, "purged") == "COMPLETED")
             worker.kill()
+        until_nobody_works(sidecar)
         runner.purge("purged")
         with worker_of(sidecar, tmp_path) as second:
             await eventually(lambda: status_at(sidecar, "purged") is None)
@@ -66,6 +68,7 @@ async def test_a_cancelled_run_is_purged_once_it_can_end(engine: Engine, tmp_pat
             waiting = asyncio.create_task(collect(runner.run_async({"x": 1}, run_id="held-1")))
             await eventually((tmp_path / "worked").exists)
             worker.kill()
+        until_nobody_works(sidecar)
         runner.cancel("held-1")
         with pytest.raises(RunCancelledError):
             await waiting
@@ -88,13 +91,16 @@ async def test_a_call_says_that_it_waits_for_a_worker(
         runner = connect("who")
         waiting = asyncio.create_task(collect(runner.run_async({"x": 1}, run_id="early")))
         await eventually(lambda: "no worker" in caplog.text)
-        assert caplog.record_tuples[-1] == (
-            "dapr_runners",
-            logging.WARNING,
-            "Run early waits to be started: no worker of the runner 'who' seems to be there. It is "
-            "recorded, and begins when a program that calls start() on the runner is; this call "
-            "waits for that.",
-        )
+        told = [each for each in caplog.record_tuples if "no worker" in each[2]]
+        assert told == [
+            (
+                "dapr_runners",
+                logging.WARNING,
+                "Run early waits to be started: no worker of the runner 'who' seems to be there. "
+                "It is recorded, and begins when a program that calls start() on the runner is; "
+                "this call waits for that.",
+            )
+        ]
         with worker_of(sidecar, tmp_path) as worker:
             assert (await waiting)[-1]["output"]["log"] == [worker.pid, "last"]
 

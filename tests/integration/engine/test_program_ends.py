@@ -11,7 +11,7 @@ from run_helpers import Place
 
 from worker_processes import STRICT
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 _PROGRAM = Path(__file__).with_name("exiting_program.py")
 _LIMIT = 9.0
 """Seconds from the end of the main program to that of its process: with the SDK's threads alone it

@@ -7,7 +7,7 @@ from test_purge import rows_about
 
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 def status(runner: DaprWorkflowGraphRunner, run: str) -> str | None:

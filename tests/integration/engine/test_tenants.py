@@ -21,7 +21,7 @@ from dapr_runners.engine import (
 )
 from dapr_runners.langgraph import DaprSaver, StepRetry, UnsupportedGraphError
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 THREAD: Any = {"configurable": {"thread_id": "order-1"}}
 ACME = tenant_mark("acme")
 

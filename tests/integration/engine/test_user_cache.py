@@ -11,7 +11,7 @@ from langgraph.graph import START, StateGraph
 from run_helpers import MakeRunner
 from typing_extensions import TypedDict
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 class State(TypedDict, total=False):

@@ -43,7 +43,7 @@ def heard(word: str) -> Path:
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not path.exists():
         if time.monotonic() > deadline:
             raise TimeoutError(f"nobody heard {path.name}")

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import grpc
 from dapr.ext.workflow import DaprWorkflowClient
 
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 
 Run = Callable[..., tuple[str, Any]]
 """The ``run`` fixture: runs a workflow to its end, and returns its status and output."""

@@ -33,14 +33,14 @@ def _hub(channel: grpc.Channel) -> Any:
 def _save(channel: grpc.Channel, store: str = "statestore") -> Any:
     items = [common_v1.StateItem(key="key", value=b"value")]
     stub: Any = api_service_v1.DaprStub(channel)
-    return stub.SaveState(api_v1.SaveStateRequest(store_name=store, states=items), timeout=10)
+    return stub.SaveState(api_v1.SaveStateRequest(store_name=store, states=items), timeout=60)
 
 
 def _http(port: int, path: str, token: str | None = None) -> int:
     headers = {"dapr-api-token": token} if token else {}
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.status
     except urllib.error.HTTPError as error:
         with error:
@@ -65,7 +65,7 @@ def test_its_files_are_for_who_made_them_alone(tmp_path: Path) -> None:
 
 def test_a_request_that_is_too_large_is_cut_off(tmp_path: Path) -> None:
     with EmbeddedSidecar(tmp_path / "a.db") as sidecar:
-        client = socket.create_connection(("127.0.0.1", sidecar.http_port), timeout=10)
+        client = socket.create_connection(("127.0.0.1", sidecar.http_port), timeout=60)
         with client, contextlib.suppress(ConnectionError):  # it hangs up in the middle
             client.sendall(b"GET /v1.0/healthz HTTP/1.1\r\nx: " + b"x" * 1_000_000)
             assert client.recv(1) == b""
@@ -108,7 +108,7 @@ def test_it_listens_on_loopback_only(sidecar: EmbeddedSidecar) -> None:
 def test_a_signal_ends_it_cleanly(sidecar: EmbeddedSidecar, number: signal.Signals) -> None:
     assert sidecar.pid is not None
     os.kill(sidecar.pid, number)
-    assert sidecar.wait(20) == 0
+    assert sidecar.wait(60) == 0
 
 
 def test_it_ends_with_its_parent(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_message_is_tried_again_until_it_succeeds(dapr: DaprClient) -> None:
 
     close = dapr.subscribe_with_handler("pubsub", "orders", handle)
     dapr.publish_event("pubsub", "orders", "x")
-    assert done.wait(30)
+    assert done.wait(60)
     close()
     assert len(set(seen)) == 1
 

@@ -258,7 +258,7 @@ def test_an_acknowledged_write_is_never_lost(sidecar: EmbeddedSidecar) -> None:
                 items = [common_v1.StateItem(key=key, value=key.encode())]
                 request = api_v1.SaveStateRequest(store_name="statestore", states=items)
                 try:
-                    stub.SaveState(request, timeout=30)
+                    stub.SaveState(request, timeout=60)
                 except grpc.RpcError:
                     return
                 acknowledged.add(key)

@@ -43,7 +43,7 @@ def test_a_history_over_the_message_size_stalls(
 def test_a_stalled_instance_can_be_purged_by_force(client: DaprWorkflowClient, hub: Any) -> None:
     instance_id = client.schedule_new_workflow("blobs", input=[4_150_000])
     reaches(client, instance_id, "STALLED")
-    hub.PurgeInstances(pb.PurgeInstancesRequest(instanceId=instance_id, force=True), timeout=10)
+    hub.PurgeInstances(pb.PurgeInstancesRequest(instanceId=instance_id, force=True), timeout=60)
     assert client.get_workflow_state(instance_id) is None
 
 

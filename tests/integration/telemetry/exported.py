@@ -104,7 +104,7 @@ class FileExporter(SpanExporter):
 
 def until_ended(read: Callable[[], Spans], runner: str) -> Spans:
     """The spans of a run, once its own is there: a caller may have the result a little before."""
-    give_up_at = time.monotonic() + 30
+    give_up_at = time.monotonic() + 60
     while not (spans := read()).named(f"invoke_agent {runner}"):
         assert time.monotonic() < give_up_at, spans
         time.sleep(0.005)

@@ -89,7 +89,7 @@ def test_content_is_captured_on_demand(told: Instrumented, make_runner: Any) -> 
     assert any("a secret" in chat["gen_ai.output.messages"] for chat in chats)
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(300)
 def test_a_cold_process_tells_nothing_twice(tmp_path: Path) -> None:
     entered, hold = tmp_path / "hold.entered", tmp_path / "hold"
     hold.touch()

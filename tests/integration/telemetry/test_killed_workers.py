@@ -80,7 +80,7 @@ def below_caller(path: Path) -> tuple[Spans, list[str]]:
     return spans, spans.tree(span.span_id)
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(300)
 def test_killed_in_the_middle_of_a_node(tmp_path: Path, tracing: TracerProvider) -> None:
     entered = tmp_path / "hold.entered"
     (tmp_path / "hold").touch()
@@ -127,7 +127,7 @@ def test_killed_in_the_middle_of_a_node(tmp_path: Path, tracing: TracerProvider)
     assert step.began <= lost.began <= made.began <= made.ended <= step.ended
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(300)
 def test_killed_before_the_attempt_was_marked(tmp_path: Path, tracing: TracerProvider) -> None:
     (tmp_path / "hold").touch()
     with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
@@ -150,7 +150,7 @@ def test_killed_before_the_attempt_was_marked(tmp_path: Path, tracing: TracerPro
     assert {span.parent_id for span in spans.named("in dying")} == attempts
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(300)
 def test_a_caller_that_traces_nothing(tmp_path: Path) -> None:
     with (
         EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar,
@@ -163,7 +163,7 @@ def test_a_caller_that_traces_nothing(tmp_path: Path) -> None:
     assert spans.one("invoke_agent quick").began <= min(span.began for span in spans.all)
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(300)
 def test_killed_twice(tmp_path: Path, tracing: TracerProvider) -> None:
     entered = tmp_path / "hold.entered"
     (tmp_path / "hold").touch()
@@ -190,7 +190,7 @@ def test_killed_twice(tmp_path: Path, tracing: TracerProvider) -> None:
     assert [span.parent_id for span in made] == [span.span_id for span in attempts]
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(300)
 def test_a_recorded_answer_is_told_once(tmp_path: Path, tracing: TracerProvider) -> None:
     entered = tmp_path / "hold.entered"
     (tmp_path / "hold").touch()

@@ -114,7 +114,7 @@ def test_a_question_to_a_person(told: Instrumented, make_runner: Any) -> None:
         time.sleep(0.01)
     runner.answer("s", asked[0].key, "")
     runner.answer("s", asked[0].key, "")
-    running.join(30)
+    running.join(60)
     spans = told.ended("asks")
     waited = spans.one("step human")
     assert spans.parent_of(waited).name == "invoke_agent asks"
@@ -137,7 +137,7 @@ def test_a_cancelled_run(told: Instrumented, make_runner: Any) -> None:
 
     def waiting(state: graphs.State) -> graphs.State:
         entered.set()
-        leave.wait(30)
+        leave.wait(60)
         return {}
 
     runner = make_runner(graphs.chain(waiting=waiting), name="cancelled")
@@ -151,11 +151,11 @@ def test_a_cancelled_run(told: Instrumented, make_runner: Any) -> None:
 
     running = threading.Thread(target=call)
     running.start()
-    assert entered.wait(30)
+    assert entered.wait(60)
     runner.cancel(thread_id="t")
     runner.cancel(thread_id="t")
     leave.set()
-    running.join(30)
+    running.join(60)
     run = told.ended("cancelled").one("invoke_agent cancelled")
     assert run.attributes["dapr_runners.run.status"] == "cancelled"
     assert not run.is_error

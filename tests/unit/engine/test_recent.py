@@ -8,7 +8,7 @@ import pytest
 
 from dapr_runners.engine._recent import Recent
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from dapr_runners.engine._hands import Hands
 from dapr_runners.engine._io import BlockingIO, RelayIO
 from dapr_runners.state import StateStore, StateStoreError
 
-pytestmark = pytest.mark.timeout(30)
+pytestmark = pytest.mark.timeout(120)
 
 
 class Store:
@@ -25,7 +25,7 @@ class Store:
         threading.Thread(target=self._create, args=(key, value, tell)).start()
 
     def _create(self, key: str, value: bytes, tell: Any) -> None:
-        assert self.gate.wait(10)
+        assert self.gate.wait(60)
         if self.faults:
             tell(False, self.faults.pop())
         else:
@@ -58,7 +58,7 @@ async def test_fewer_threads_than_steps_that_wait_for_their_records(
         return number
 
     tasks = [asyncio.create_task(hands.relay(step(number))) for number in range(20)]
-    await asyncio.to_thread(all_ran.wait, 10)  # before any record is there
+    await asyncio.to_thread(all_ran.wait, 60)  # before any record is there
     store.gate.set()
     assert await asyncio.gather(*tasks) == list(range(20))
     hands.close()
@@ -101,7 +101,7 @@ async def test_what_a_step_raises_reaches_its_caller(store: Store, io: RelayIO) 
 
 async def test_steps_that_block_run_all_at_once() -> None:
     hands = Hands(8, "test")
-    meeting = threading.Barrier(8, timeout=10)
+    meeting = threading.Barrier(8, timeout=60)
     await asyncio.gather(*(hands.run(meeting.wait) for _ in range(8)))
     hands.close()
 

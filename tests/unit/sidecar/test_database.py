@@ -63,7 +63,7 @@ async def test_a_patient_write_does_not_wait_for_ever(tmp_path: Path) -> None:
     for number in range(3):
         done = asyncio.Event()
         database.submit(_put(f"k{number}"), lambda *_, done=done: done.set(), patient=True)
-        await asyncio.wait_for(done.wait(), 30)
+        await asyncio.wait_for(done.wait(), 60)
     assert len(_keys(database.reader)) == 3
     await database.close()
 

@@ -17,7 +17,7 @@ class Fired:
         self._more.set()
 
     async def count(self, wanted: int) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while len(self.ids) < wanted:
                 self._more.clear()
                 await self._more.wait()

@@ -14,7 +14,7 @@ from langgraph.config import get_config
 MARKS = "CORPUS_MARKS"
 """Environment variable that names the file."""
 FAULTS = "faults"
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 
 
 def mark(name: str) -> None:

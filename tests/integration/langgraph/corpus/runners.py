@@ -71,6 +71,6 @@ def all_runners(folder: str, tag: str) -> Iterator[Any]:
 
 
 def _connection(path: Path, **options: Any) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, check_same_thread=False, timeout=30, **options)
+    connection = sqlite3.connect(path, check_same_thread=False, timeout=60, **options)
     connection.execute("pragma synchronous = off")
     return connection
