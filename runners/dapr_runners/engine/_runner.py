@@ -179,13 +179,17 @@ class Runner:
         )
         self._register()
 
-    def _waits_for_a_worker(self, run: str, mode: str) -> None:
-        """``run`` is recorded, and who started it may be gone when a worker comes: whoever does
-        finds it on the list of what workflows were not told of."""
+    def _waits_for_a_worker(self, run: str, mode: str) -> bool:
+        """Whether that is what ``run`` waits for. It is recorded, and who started it may be gone
+        when a worker comes: whoever does finds it on the list of what workflows were not told
+        of."""
+        if self._life.started:
+            return False
         try:
             run_in_thread(self._telling.untold.add(self._blocking(), run, f"{START}{mode}"))
         except DaprRunnersError as error:
             logger.warning("run %s begins only if this call goes on to wait: %s", run, error)
+        return True
 
     # -- tenants
 

@@ -66,7 +66,7 @@ class Claim:
 
 class Turns:
     """Claims runs of one runner; ``mark`` is the tenant's. ``waits`` hears of runs (and their
-    modes) that no worker is there to start."""
+    modes) that are not started for long, and tells whether a worker may be missing."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Turns:
         client: Callable[[], sdk.DaprWorkflowClient],
         base: Callable[[str, str], Json],
         mark: str = "",
-        waits: Callable[[str, str], None] = lambda _run, _mode: None,
+        waits: Callable[[str, str], bool] = lambda _run, _mode: True,
     ) -> None:
         self._mark = mark
         self._waits = waits
@@ -252,7 +252,9 @@ class Turns:
         await io.call(schedule)
 
     def _tell_waiting(self, run: str, mode: str) -> None:
-        self._waits(run, mode)
+        if not self._waits(run, mode):
+            logger.warning("Run %s is recorded, but not started yet: the sidecar is slow.", run)
+            return
         logger.warning(
             "Run %s waits to be started: no worker of the runner %r seems to be there. It is"
             " recorded, and begins when a program that calls start() on the runner is; this call"
