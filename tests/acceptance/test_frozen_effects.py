@@ -17,8 +17,7 @@ _RESULT = ["prepared", "receipt for order 7", "finalized"]
 
 def _rows(cluster: Cluster) -> dict[str, bytes]:
     """What is stored of the run and of its checkpoints."""
-    found = cluster.rows("SELECT key, value FROM state")
-    return {key: value for key, value in found if "workers" not in key}
+    return {key: value for key, value in cluster.stored().items() if "workers" not in key}
 
 
 @_MODES
