@@ -92,7 +92,7 @@ def test_it_gives_up_after_the_last_attempt(cluster: Cluster) -> None:
 
 
 def test_the_deadline_counts_from_the_first_attempt_over_kills(cluster: Cluster) -> None:
-    cluster.use("retry_graphs:plain", retry=_retry(first_interval=0.5, backoff=1, deadline=0.8))
+    cluster.use("retry_graphs:plain", retry=_retry(first_interval=3, backoff=1, deadline=5))
     cluster.effects.arm("flaky in", *["raise"] * 9)
     caller = cluster.caller()
     caller.send("call", "thread", {"log": []})
