@@ -275,12 +275,13 @@ def test_a_saver_of_the_graph_keeps_tenants_apart_or_is_refused(
     mixing.invoke({"log": []}, THREAD)
 
 
-def test_all_keys_of_a_tenants_run_are_under_the_tenant(
+async def test_all_keys_of_a_tenants_run_are_under_the_tenant(
     make_runner: MakeRunner, place: Place
 ) -> None:
     runner = make_runner(chain(Node("node")))
     acme = runner.for_tenant("acme")
     runner.invoke({"log": []}, THREAD)  # what is the runner's own is there now
+    await eventually(lambda: any("dr/processes" in key for key in place.stored()))
     before = place.stored().keys()
     acme.invoke({"log": ["x" * 100_000]}, THREAD)
     new = place.stored().keys() - before
