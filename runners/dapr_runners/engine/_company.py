@@ -24,6 +24,8 @@ from dapr_runners.state import UNREADABLE, StateStore
 logger = logging.getLogger("dapr_runners")
 
 _VALID = 0.5
+_RENEWED = 0.4
+"""Seconds after which one thread reads the key again, while the others still trust it."""
 _NEW = 1.0
 """Seconds for which a process counts as new."""
 
@@ -36,6 +38,7 @@ class Company:
         self._me = [process_identity(), secrets.token_hex(4)]
         self._joined: float | None = None
         self._read_at: float | None = None
+        self._renewing = False
         self._shared = True
 
     def join(self, store: StateStore) -> None:
@@ -73,8 +76,13 @@ class Company:
         if self._joined is None or self._shared:
             return False
         now = time.monotonic()
-        if self._read_at is None or now - self._read_at > _VALID:
-            data = await io.get(self._key)
+        age = _VALID if self._read_at is None else now - self._read_at
+        if age >= _VALID or (age > _RENEWED and not self._renewing):
+            self._renewing = True
+            try:
+                data = await io.get(self._key)
+            finally:
+                self._renewing = False
             self._shared = data is None or bool(json.loads(data)["shared"])
             self._read_at = now  # when it was asked
         return not self._shared

@@ -96,3 +96,26 @@ async def test_who_cannot_say_that_it_works_takes_care(
     clock.now += 60
     assert one.pause > 0
     assert not await one.is_alone(store)
+
+
+@pytest.mark.parametrize(("age", "looks"), [(0.45, 1), (0.55, 2)])
+async def test_one_looks_again_while_others_still_trust(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock, age: float, looks: int
+) -> None:
+    one = company(monkeypatch, "one")
+
+    class Slow(Store):
+        looked = 0
+
+        async def get(self, key: str) -> bytes | None:
+            self.looked += 1
+            if self.looked == 1:
+                assert await one.is_alone(store)  # another thread, meanwhile
+            return await super().get(key)
+
+    slow = Slow()
+    store: Any = slow
+    one.join(store)
+    clock.now += age
+    assert await one.is_alone(store)
+    assert slow.looked == looks
