@@ -7,11 +7,12 @@ and live chunks at once; polling, at short and growing intervals, finds what oth
 
 import itertools
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from dapr_runners.engine._bus import Bus, Cancelled, LiveChunk, Message
+from dapr_runners.engine._held import Held, tells_end
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import BROKEN, CANCELLED, end_key, record_key
 from dapr_runners.engine._live_log import live_key, live_topic, read_batch, read_message
@@ -27,6 +28,13 @@ _LIVE_POLL = 0.1
 _LOCAL_POLL = 0.05
 _STATUS_EVERY = 0.5
 """Seconds between looks at the workflow itself, which may have failed without a recorded end."""
+_QUIET_GROWTH = 1.1
+"""Of the pauses of who waits for an end that another process records: it learns of it late by a
+tenth of the time it has waited, or a second."""
+
+
+IsAlone: TypeAlias = Callable[[], Awaitable[bool]]
+"""Tells whether all that happens in a run happens in this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,8 @@ Log: TypeAlias = Callable[[Callable[[], None]], AsyncIterator[Event]]
 
 
 class Reader:
-    """Reads the log of ``run`` from its beginning."""
+    """Reads the log of ``run`` from its beginning. ``end_only``: nothing before the end is urgent,
+    and polls are rarer."""
 
     def __init__(
         self,
@@ -58,6 +67,7 @@ class Reader:
         codec: Codec | None = None,
         pubsub: PubSub | None = None,
         works_here: bool = False,
+        end_only: IsAlone | None = None,
     ) -> None:
         self._run = run
         self._io = io
@@ -66,7 +76,10 @@ class Reader:
         self._caught_up = caught_up
         self._batches: dict[str, int] = {}  # record key -> batches of live chunks read
         self._inbox = io.inbox()
-        self._unsubscribe = [bus.subscribe(run, self._inbox.put)]
+        self._end_only = end_only
+        self._held = Held(self._inbox.put)
+        put = self._inbox.put if end_only is None else self._held.put
+        self._unsubscribe = [bus.subscribe(run, put)]
         self._codec = codec  # given when the run has live chunks to look for
         if codec is not None and pubsub is not None:
             self._unsubscribe.append(pubsub.subscribe(live_topic(run), self._published(codec)))
@@ -96,14 +109,57 @@ class Reader:
         """Chunks as they come, and each record after its chunks, as many at once as there are.
         Ends with the record of the end, or without one when the workflow broke (see
         :attr:`broken`). Without ``follow``, those there are right now."""
-        while self.end is None and (found := await self._fetch(list(self._expected))):
-            yield await self._accept(found)
+        async for events in self._catch_up():
+            yield events
         self._caught_up()
+        if follow and self._end_only is not None:
+            async for events in self._held_back(self._end_only):
+                yield events
+            async for events in self._catch_up():
+                yield events
         while follow and self.end is None and not self.broken:
             message = await self._inbox.take(self._pause)
             events = await (self._poll() if message is None else self._told(message))
             if events:
                 yield events
+
+    async def _catch_up(self) -> AsyncIterator[list[Event]]:
+        while self.end is None and (found := await self._fetch(list(self._expected))):
+            yield await self._accept(found)
+
+    async def _held_back(self, is_alone: IsAlone) -> AsyncIterator[list[Event]]:
+        """The events that are told until the end is, or is found to be there: in heaps."""
+        if await is_alone():
+            self._pause = _STATUS_EVERY
+        is_over = False
+        while self.end is None and not self.broken and not is_over:
+            messages: list[Message] | None = await self._inbox.take(self._pause)
+            if messages is None:
+                if not await self._is_over(is_alone):
+                    continue
+                is_over, messages = True, self._held.take()
+            events: list[Event] = []
+            for message in messages:
+                if self.end is None and not self.broken:
+                    events += await self._told(message)
+                    is_over = is_over or tells_end(message)
+            yield events
+        # If the end is still not here, what led to it was not told, or it broke: look at once.
+        self._pause, self._since_status = 0.0, _STATUS_EVERY
+
+    async def _is_over(self, is_alone: IsAlone) -> bool:
+        """Whether the run has ended, in whatever way. Told nothing for :attr:`_pause`."""
+        alone = await is_alone()
+        if alone and self._held.has_grown():
+            return False
+        self._since_status += self._pause
+        is_due = self._since_status >= _STATUS_EVERY
+        growth = 1.5 if alone else _QUIET_GROWTH
+        self._pause = min(self._pause * growth, _LAST_POLL)
+        if is_due:
+            self._since_status = 0.0
+            return await self._progress(self._run) in (Progress.BROKEN, Progress.ENDED)
+        return not alone and await self._io.get(end_key(self._run)) is not None
 
     async def recorded(self) -> AsyncIterator[Record]:
         """The records there are right now, in any order: also those of steps that the run went on

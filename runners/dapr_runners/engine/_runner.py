@@ -405,12 +405,17 @@ class Runner:
         caught_up: Callable[[], None] = lambda: None,
         live: bool = False,
         on: bool = True,
+        end_only: bool = False,
     ) -> AsyncIterator[Chunk | Record]:
         """The events of ``run``; raises when it ended without a result. ``caught_up`` is called
         after the events that were recorded before; ``live`` says that the run has chunks worth
         looking for before their step is recorded. Waits for a sidecar that goes away. If not
-        ``on``, those there are right now."""
+        ``on``, those there are right now. ``end_only``: the caller does nothing before the end."""
         io = PatientIO(io, self._worker.address)
+
+        async def is_alone() -> bool:
+            return self._life.started and await self._journal.company.is_alone(io)
+
         reader = Reader(
             run,
             self._bus,
@@ -421,6 +426,7 @@ class Runner:
             self._codec if live else None,
             self._pubsub,
             works_here=self._life.started,
+            end_only=is_alone if end_only else None,
         )
         try:
             async for events in reader.events(on):

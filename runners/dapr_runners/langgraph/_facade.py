@@ -12,6 +12,8 @@ from typing import Any, Protocol
 from langchain_core.runnables.config import merge_configs
 from langgraph.pregel import Pregel
 
+LAST_ONLY = "__last_only"
+"""Argument of ``stream`` with which ``invoke`` asks for those chunks that it does not drop."""
 _TASK_ID = "__pregel_task_id"
 _SEND = "__pregel_send"
 
@@ -26,6 +28,8 @@ class Streams(Protocol):
         ...
 
 
+_OF_THE_END: dict[str, Any] = {name: getattr(Pregel, name) for name in ("invoke", "ainvoke")}
+"""Taken at import: LangGraph's own."""
 _OF_STATE = (
     "get_state",
     "aget_state",
@@ -65,12 +69,38 @@ def durable_copy(graph: Pregel[Any, Any, Any, Any], streams: Streams, checkpoint
 
         return call
 
+    def last_of(name: str) -> Any:
+        of_graph = getattr(kind, name)
+
+        @functools.wraps(of_graph)
+        def call(self: Any, input: Any, config: Any = None, **arguments: Any) -> Any:
+            if not _is_nested(config) and _wants_values(arguments):
+                arguments[LAST_ONLY] = True
+            return of_graph(self, input, config, **arguments)
+
+        return call
+
     members = {"stream": stream, "astream": astream, "__module__": __name__}
+    members |= {name: last_of(name) for name in _OF_THE_END if _is_own(kind, name)}
     members |= {name: of_tenant(name) for name in _OF_STATE}
     clone: Any = copy.copy(graph)
     clone.__class__ = type(kind.__name__, (kind,), members)
     clone.checkpointer = checkpointer
     return clone
+
+
+def _is_own(kind: Any, name: str) -> bool:
+    """Whether ``kind`` leaves method ``name`` as LangGraph has it, which passes on to ``stream``
+    the arguments that it does not know."""
+    return getattr(kind, name) is _OF_THE_END[name]
+
+
+def _wants_values(arguments: dict[str, Any]) -> bool:
+    """Whether a call of ``invoke`` makes its result of ``updates`` and ``values`` of the root graph
+    alone, and nothing is to be seen before."""
+    plain = arguments.get("stream_mode", "values") == "values"
+    plain = plain and arguments.get("version", "v1") == "v1"
+    return plain and not any(arguments.get(name) for name in ("subgraphs", "print_mode", "debug"))
 
 
 def _is_nested(config: Any) -> bool:

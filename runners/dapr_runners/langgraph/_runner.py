@@ -31,8 +31,9 @@ from dapr_runners.langgraph import _private as lg
 from dapr_runners.langgraph._adapter import GraphAdapter
 from dapr_runners.langgraph._answers import leave_answers
 from dapr_runners.langgraph._events import is_asked, run_events
-from dapr_runners.langgraph._facade import durable_copy
+from dapr_runners.langgraph._facade import LAST_ONLY, durable_copy
 from dapr_runners.langgraph._insight import logged_events
+from dapr_runners.langgraph._last_chunks import LastChunks
 from dapr_runners.langgraph._retry import StepRetry
 from dapr_runners.langgraph._savers import Savers
 from dapr_runners.langgraph._specs import Call, Extras, split_config
@@ -283,6 +284,23 @@ class DaprWorkflowGraphRunner(Runner):
                     with self._turns.handing_over(claim.run) if is_handed else nullcontext():
                         yield chunk
 
+    async def _last_chunks(self, io: IO, claim: Claim, call: Call) -> AsyncGenerator[Any]:
+        """Those of :meth:`_chunks` that ``invoke`` makes its result of; raises what the run failed
+        with."""
+        recorded = await self._arguments_of(io, claim, call)
+        show = view(claim.run, recorded, call.arguments, self.graph.stream_mode)
+        last = LastChunks(self._codec, show)
+        async for event in self._follow(io, claim.run, end_only=True):
+            if isinstance(event, Chunk):
+                last.add(event)
+            elif event.outcome["k"] == "end":
+                if "error" not in event.body:
+                    for chunk in last.take():
+                        with self._turns.handing_over(claim.run):
+                            yield chunk
+                await self._delivered(io, claim)
+                self._raise_failure(event)
+
     def _raise_failure(self, end: Record) -> None:
         if (data := end.body.get("error")) is not None:
             error = self._codec.decode(data, f"the error of {end.key}")
@@ -310,10 +328,11 @@ class DaprWorkflowGraphRunner(Runner):
 
     def _stream(self, input: Any, config: Any, arguments: dict[str, Any]) -> Iterator[Any]:
         io = self._blocking()
+        chunks = self._last_chunks if arguments.pop(LAST_ONLY, False) else self._chunks
         call, extras = self._prepare(input, config, arguments)
         claim = run_in_thread(self._claim(io, call, extras, "sync"))
         try:
-            yield from iterate_in_thread(self._chunks(io, claim, call))
+            yield from iterate_in_thread(chunks(io, claim, call))
         except (GeneratorExit, KeyboardInterrupt):
             run_in_thread(self._left(io, claim))
             raise
@@ -329,10 +348,11 @@ class DaprWorkflowGraphRunner(Runner):
         self, input: Any, config: Any, arguments: dict[str, Any]
     ) -> AsyncIterator[Any]:
         io = self._looping()
+        chunks_of = self._last_chunks if arguments.pop(LAST_ONLY, False) else self._chunks
         call, extras = self._prepare(input, config, arguments)
         claim = await self._claim(io, call, extras, "async")
         try:
-            async with aclosing(self._chunks(io, claim, call)) as chunks:
+            async with aclosing(chunks_of(io, claim, call)) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except (GeneratorExit, asyncio.CancelledError):

@@ -25,7 +25,6 @@ def planted(where: str) -> str:
 
 class State(TypedDict, total=False):
     url: str
-    heard: str
     log: Annotated[list[Any], operator.add]
 
 
@@ -47,18 +46,11 @@ def charge_badly(card: str) -> str:
     raise Refused(planted("error of an effect"), planted("detail"))
 
 
-def _wait_for(file: str) -> None:
-    while not Path(file).exists():
-        time.sleep(0.01)
-
-
 def speak(state: State) -> dict[str, Any]:
-    """Says three things, and waits for a file that tells that they were heard, if one is named."""
     write = get_stream_writer()
     for number in range(3):
         write(planted(f"token {number}"))
-    if "heard" in state:
-        _wait_for(state["heard"])
+        time.sleep(0.15)  # so that live chunks are stored before the step is done
     return {"log": [planted("large value") * 3000, planted("update")]}
 
 
@@ -83,7 +75,8 @@ def fail(state: State) -> dict[str, Any]:
 def wait(state: State) -> dict[str, Any]:
     """Waits for a file, whose name it is given, and says that it does with another."""
     Path(f"{state['url']}.waits").touch()
-    _wait_for(state["url"])
+    while not Path(state["url"]).exists():
+        time.sleep(0.01)
     return {"log": [planted("waited")]}
 
 

@@ -1,5 +1,6 @@
 """Nodes that fail: retries, handlers, siblings, caches."""
 
+import time
 from typing import Any
 
 from langgraph.errors import NodeError
@@ -12,7 +13,7 @@ from corpus.marks import fail_once, mark, wait_for_mark
 from corpus.probe import Probe
 from corpus.state import State, logs
 
-AFTERWARDS = 1.0
+AFTERWARDS = 0.2
 """Seconds from a node's return to the failure of its sibling: time enough for its result to count,
 which plain LangGraph promises to none."""
 
@@ -62,7 +63,8 @@ def with_failing_sibling(services: Services) -> Any:
     def bad(state: State) -> State:
         mark("bad")
         wait_for_mark("good")
-        fail_once(ValueError("bad"), AFTERWARDS)
+        time.sleep(AFTERWARDS)
+        fail_once(ValueError("bad"))
         return {"log": ["bad recovered"]}
 
     builder = StateGraph(State)

@@ -1,5 +1,6 @@
 """Failures that people reported to LangGraph, as small cases: langchain-ai/langgraph#<number>."""
 
+import time
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
@@ -43,7 +44,8 @@ def with_handler_and_failing_sibling(services: Services) -> Any:
     def sibling(state: State) -> State:
         mark("sibling")
         wait_for_mark("handler")
-        fail_once(ValueError("sibling failed"), AFTERWARDS)
+        time.sleep(AFTERWARDS)
+        fail_once(ValueError("sibling failed"))
         return {"log": ["sibling"]}
 
     builder = StateGraph(State)
