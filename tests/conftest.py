@@ -6,9 +6,15 @@ from types import CodeType
 
 import pytest
 from dapr.ext.workflow import DaprWorkflowClient
+from hypothesis import HealthCheck, settings
 
 from dapr_real import Dapr, find_dapr
 from engines import EmbeddedEngine, Engine, Sidecar
+
+# An example takes as long as a busy machine takes.
+_ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("any-machine", _ANY_MACHINE)
+settings.load_profile("any-machine")
 
 _SINCE_1_19 = ("get_workflow_history", "iter_workflow_instance_ids", "rerun_workflow_from_event")
 

@@ -186,6 +186,8 @@ class Daprd:
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.app_id = app_id
+        self.database = dapr.store.file(app_id)
+        """The file of its state, where the store is one."""
         self.grpc_port, self.http_port = free_port(), free_port()
         self.log = directory / "daprd.log"
         metrics, internal = free_port(), free_port()

@@ -38,6 +38,9 @@ class Store(Protocol):
     def metadata(self, app_id: str) -> dict[str, str]:
         """What the component file is to say for an app, once :meth:`server` was called."""
 
+    def file(self, app_id: str) -> Path | None:
+        """Where an app's data are, if no server has them."""
+
 
 def store_named(name: str, directory: Path) -> Store:
     """``sqlite``, ``redis`` or ``postgresql``, with its data in ``directory``. Raises
@@ -65,7 +68,10 @@ class Sqlite:
         return None
 
     def metadata(self, app_id: str) -> dict[str, str]:
-        return {"connectionString": str(self._directory / f"{app_id}.db")}
+        return {"connectionString": str(self.file(app_id))}
+
+    def file(self, app_id: str) -> Path | None:
+        return self._directory / f"{app_id}.db"
 
 
 class Redis:
@@ -91,6 +97,9 @@ class Redis:
 
     def metadata(self, app_id: str) -> dict[str, str]:
         return {"redisHost": f"127.0.0.1:{self._port}"}
+
+    def file(self, app_id: str) -> Path | None:
+        return None
 
 
 class PostgreSQL:
@@ -127,6 +136,9 @@ class PostgreSQL:
     def metadata(self, app_id: str) -> dict[str, str]:
         where = f"host=127.0.0.1 user=postgres port={self._port} database=postgres"
         return {"connectionString": where}
+
+    def file(self, app_id: str) -> Path | None:
+        return None
 
 
 def _binary(name: str) -> str:

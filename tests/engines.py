@@ -26,11 +26,6 @@ Engine: TypeAlias = EmbeddedEngine | Dapr
 Sidecar: TypeAlias = EmbeddedSidecar | Daprd
 
 
-def database_of(sidecar: Sidecar) -> Path | None:
-    """The file of an embedded sidecar."""
-    return sidecar.path if isinstance(sidecar, EmbeddedSidecar) else None
-
-
 def until_nobody_works(sidecar: Sidecar) -> None:
     """Return once the sidecar has noticed that its last worker is gone: until then it takes what is
     for one."""

@@ -96,5 +96,4 @@ def test_answers_are_purged_with_their_run(cluster: Cluster) -> None:
 
 
 def _stored(cluster: Cluster, run: str) -> list[str]:
-    keys = [key for (key,) in cluster.rows("SELECT key FROM state")]
-    return [key for key in keys if f"dr/run/{run}/answer/" in key]
+    return list(cluster.stored(f"dr/run/{run}/answer/"))

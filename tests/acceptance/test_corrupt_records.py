@@ -1,25 +1,22 @@
 """Bytes that changed in the store: the run ends with an error that names the key, and at once."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 from harness.cluster import Cluster
 from harness.deadline import until
 
 from dapr_runners.state import CorruptRecordError
+from state_files import overwrite
 
 
 def _damage(cluster: Cluster, key: str) -> None:
     """Change a byte in the middle of the value of ``key``, while nobody is looking."""
-    key, path = f"{cluster.sidecar.app_id}||{key}", cluster.database
+    value = cluster.stored()[key]
+    middle = len(value) // 2
+    damaged = value[:middle] + bytes([value[middle] ^ 0xFF]) + value[middle + 1 :]
     cluster.sidecar.kill()
-    with closing(sqlite3.connect(path)) as database, database:
-        (value,) = database.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
-        middle = len(value) // 2
-        damaged = value[:middle] + bytes([value[middle] ^ 0xFF]) + value[middle + 1 :]
-        database.execute("UPDATE state SET value = ? WHERE key = ?", (damaged, key))
+    overwrite(cluster.sidecar, key, damaged)
     cluster.sidecar.start()
 
 

@@ -1,6 +1,7 @@
 """Workers that die when they have told of a plan and not recorded it yet: the record counts."""
 
 import pytest
+from dapr.ext.workflow import WorkflowHistoryEventType
 from harness.cluster import Cluster
 from harness.deadline import until
 from harness.processes import WorkerProcess
@@ -8,8 +9,18 @@ from harness.processes import WorkerProcess
 
 def _given_out(cluster: Cluster) -> list[int]:
     """Numbers of the activities of the run that are to be done."""
-    run = cluster.run_of("s")
-    return [task for (task,) in cluster.rows(f"SELECT task FROM tasks WHERE id = '{run}'")]
+    history = cluster.history(cluster.run_of("s"))
+    done = {
+        event.task_scheduled_id
+        for event in history
+        if event.event_type is WorkflowHistoryEventType.TASK_COMPLETED
+    }
+    return [
+        event.event_id
+        for event in history
+        if event.event_type is WorkflowHistoryEventType.TASK_SCHEDULED
+        and event.event_id not in done
+    ]
 
 
 def _tells_early(cluster: Cluster, worker: WorkerProcess) -> None:

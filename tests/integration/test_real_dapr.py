@@ -1,5 +1,6 @@
 """The daprd that tests run on: it is killed and comes back, and nothing of it is left."""
 
+import asyncio
 import signal
 from pathlib import Path
 
@@ -64,6 +65,24 @@ def test_what_does_not_start_says_why(tmp_path: Path) -> None:
 def test_a_store_there_is_not(tmp_path: Path) -> None:
     with pytest.raises(NoStoreError, match="mysql is none of sqlite, redis, postgresql"):
         store_named("mysql", tmp_path)
+
+
+async def test_reads_that_nobody_waits_for_harm_no_other(sidecar: Sidecar) -> None:
+    """daprd on SQLite would read what was there when a read was cancelled, ever after."""
+    store = StateStore(address=sidecar.address)
+    for number in range(20):
+        store.create(f"large{number}", b"x" * 20_000)
+    for turn in range(100):
+        reads = [asyncio.create_task(store.aget(f"large{number}")) for number in range(20)]
+        await asyncio.wait(reads, return_when=asyncio.FIRST_COMPLETED)
+        for read in reads:
+            read.cancel()
+        assert await store.acreate(f"new{turn}", b"value")
+        assert set(await asyncio.gather(*(store.aget(f"new{turn}") for _ in range(12)))) == {
+            b"value"
+        }
+        await asyncio.wait(reads)
+    store.close()
 
 
 @pytest.mark.parametrize("is_read", [False, True])

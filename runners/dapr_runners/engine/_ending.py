@@ -1,6 +1,7 @@
 """The workflow of a run that is ending: the run's end is recorded, and told, before it.
 
-Who asks in that moment waits, so that a run is over for whoever was told that it is.
+Who asks in that moment waits, so that a run is over for whoever was told that it is. So does who
+changes its records: steps that nobody waits for any more may be about to write theirs.
 """
 
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.engine._io import IO
+from dapr_runners.engine._journal import UNNOTICED_ALONE
 from dapr_runners.engine._keys import end_key
 from dapr_runners.engine._telling import OVER
 
@@ -29,3 +31,9 @@ async def settled(
         await io.sleep(pause)
         waited += pause
         pause *= _GROWTH
+
+
+async def at_rest(io: IO) -> None:
+    """Wait until no step of a run that has ended records anything any more: one that takes longer
+    looks first whether the run is over."""
+    await io.sleep(UNNOTICED_ALONE)

@@ -13,9 +13,8 @@ from dapr.ext.workflow import DaprWorkflowClient
 from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._dead_letters import FAILED, PARKED, UNSENT, Letters
 from dapr_runners.engine._effect_keys import effect_keys
-from dapr_runners.engine._ending import settled
+from dapr_runners.engine._ending import at_rest, settled
 from dapr_runners.engine._io import IO
-from dapr_runners.engine._journal import UNNOTICED_ALONE
 from dapr_runners.engine._keys import (
     BROKEN,
     artifact_prefix,
@@ -58,8 +57,7 @@ class Purge:
             raise RunNotFoundError(run_id=run)
         self.forget(run)
         if not await self._ended_well(io, run):
-            # Steps that nobody waits for any more may be about to record what they did.
-            await io.sleep(UNNOTICED_ALONE)
+            await at_rest(io)
         await Letters().remove_all(io, run)
         thread = None if spec is None else self._thread_in(spec, run)
         if thread is not None:

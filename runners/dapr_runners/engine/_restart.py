@@ -9,7 +9,7 @@ from typing import Any
 
 from dapr.ext.workflow import DaprWorkflowClient
 
-from dapr_runners.engine._ending import settled
+from dapr_runners.engine._ending import at_rest, settled
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import attempts_key, end_key, record_key, sent_key, spec_key
 from dapr_runners.engine._telling import OVER, require_worker, tell_now
@@ -62,6 +62,8 @@ async def restart(
     await require_worker(io, client, address, run)
     base = base_in(state.serialized_input)
     base[AGAIN] = base.get(AGAIN, 0) + 1
+    if reset:
+        await at_rest(io)
     undo = [*undo, *await _failed_beside(io, codec, run, reset)]
     records = [record_key(run, key) for key in undo]
     counts = [attempts_key(run, key) for key in {*undo, *reset}]

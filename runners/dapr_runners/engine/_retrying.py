@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from dapr_runners._statuses import RunStatus
 from dapr_runners.engine._dead_letters import FAILED
+from dapr_runners.engine._ending import at_rest
 from dapr_runners.engine._overview import Overview
 from dapr_runners.engine._restart import restart
 from dapr_runners.engine._work import Record
@@ -27,6 +28,8 @@ async def retry(runs: Overview, run: str) -> None:
             remedy="To do a step of it again, name the step.",
         )
     end = await runs.end_of(run)
+    if end is not None and "cause" not in end.outcome:
+        await at_rest(runs.io)  # a step may be failing beside the one that ended it
     undo, reset = ([], []) if end is None else _undo(end, (await runs.records(run)).values())
     turns = runs.turns(found.runner, run)
     address = runs.worker.address

@@ -72,13 +72,13 @@ class Roster:
         self._rounds.end()
         self._say(works=False)
 
-    def _say_again(self, _over: threading.Event) -> bool:
-        self._say(works=True)
+    def _say_again(self, over: threading.Event) -> bool:
+        self._say(works=True, over=over)
         return True
 
-    def _say(self, *, works: bool) -> None:
+    def _say(self, *, works: bool, over: threading.Event | None = None) -> None:
         try:
-            others = self._write(works)
+            others = self._write(works, over)
         except DaprRunnersError as error:
             # It is said again soon, and no run depends on it.
             logger.debug("saying who works: %s", error)
@@ -95,10 +95,13 @@ class Roster:
                     ", ".join(sorted(self._runners())),
                 )
 
-    def _write(self, works: bool) -> list[Member]:
-        """Write the entry, or take it off; returns the others'."""
+    def _write(self, works: bool, over: threading.Event | None) -> list[Member]:
+        """Write the entry, or take it off; returns the others'. Nothing is written once ``over`` is
+        set: a slow store may have held this up until the entry was taken off."""
         for _ in range(_TRIES):
             found = self._store.read(roster_key())
+            if over is not None and over.is_set():
+                break
             others = [
                 each
                 for each in _parsed(found.value if found else None)

@@ -8,6 +8,7 @@ than its ``DaprClient``, which blocks on an HTTP health check when it is made.
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, cast
@@ -447,11 +448,9 @@ class StateStore:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
         answer.add_done_callback(partial(_settle_soon, loop, done))
-        try:
-            await done
-        except asyncio.CancelledError:
-            answer.cancel()
-            raise
+        # A call that nobody waits for any more is not cancelled: daprd 1.18 would leave the
+        # connection to SQLite on which it was reading at what was there then, for later readers.
+        await done
         return self._end(answer)
 
     def _failure(self, error: grpc.RpcError) -> Exception:
@@ -480,7 +479,8 @@ def _smaller(keys: Sequence[str], error: StateStoreError) -> list[Sequence[str]]
 def _settle_soon(
     loop: asyncio.AbstractEventLoop, future: "asyncio.Future[None]", _call: Any
 ) -> None:
-    loop.call_soon_threadsafe(_settle, future)
+    with suppress(RuntimeError):  # the loop is closed: nobody waits
+        loop.call_soon_threadsafe(_settle, future)
 
 
 def _settle(future: "asyncio.Future[None]") -> None:

@@ -1,17 +1,16 @@
 """Workers and callers of one graph, on one sidecar."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
+from dapr.ext.workflow import DaprWorkflowClient, WorkflowHistoryEvent
 
 from dapr_runners.engine._keys import run_id
-from engines import Sidecar, database_of
+from engines import Sidecar
 from harness.effects import Effects
 from harness.other_python import OtherPythonProcess
 from harness.processes import WorkerProcess
+from state_files import stored
 
 
 class Cluster:
@@ -95,15 +94,14 @@ class Cluster:
         self._processes.append(process)
         return process.ready()
 
-    @property
-    def database(self) -> Path:
-        """An embedded sidecar's file."""
-        path = database_of(self.sidecar)
-        if path is None:
-            pytest.skip("only the embedded sidecar's database can be looked into")
-        return path
+    def stored(self, part: str = "") -> dict[str, bytes]:
+        """What is in the state store, by key: what has ``part`` in its key."""
+        return {key: value for key, value in stored(self.sidecar).items() if part in key}
 
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Rows of an embedded sidecar's database."""
-        with closing(sqlite3.connect(self.database)) as database:
-            return database.execute(query).fetchall()
+    def history(self, run: str) -> list[WorkflowHistoryEvent]:
+        """The history of a run's workflow."""
+        client = DaprWorkflowClient(host="127.0.0.1", port=str(self.sidecar.grpc_port))
+        try:
+            return client.get_workflow_history(run)
+        finally:
+            client.close()

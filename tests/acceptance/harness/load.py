@@ -7,17 +7,22 @@ from harness.cluster import Cluster
 from harness.deadline import until
 
 RUNS, STEPS = 4, 16
+_HELD = 12
+"""The step in which each run is held until something was killed: the test may be slower than it."""
 
 
 class Load:
-    """``RUNS`` runs of ``STEPS`` steps of ``load_graphs``, begun by a process that only calls."""
+    """``RUNS`` runs of ``STEPS`` steps of ``load_graphs``, begun by a process that only calls.
+    If ``kills``, none of them ends before :meth:`killed`."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, kills: bool = True) -> None:
         self._effects = cluster.effects
         self._names = [f"run{number}" for number in range(RUNS)]
         self._runs = [cluster.run_of(name) for name in self._names]
         self._killed_at = 0.0
         self._seen: set[str] = set()
+        for name in self._names:
+            self._effects.arm(f"{name} {_HELD}", *(["hold"] if kills else []))
         caller = cluster.caller()
         for name in self._names:
             caller.ask("begin", name, {"name": name, "done": 0, "steps": STEPS})
@@ -32,6 +37,8 @@ class Load:
         """Something was just killed."""
         self._killed_at = time.monotonic()
         self._seen = set(self._effects.points())
+        for name in self._names:
+            self._effects.release(f"{name} {_HELD}")
 
     def seconds_to_progress(self, limit: float = 60) -> float:
         """Seconds from the kill until every run has begun a step that it had not begun before."""

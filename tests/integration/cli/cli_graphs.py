@@ -2,6 +2,7 @@
 
 import operator
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -74,6 +75,9 @@ def ask_too(state: State) -> State:
 
 
 def _is_broken() -> bool:
+    """Whether a node is to fail; it waits while it is held."""
+    while (_folder() / "held").exists():
+        time.sleep(0.01)
     return (_folder() / "broken").exists()
 
 

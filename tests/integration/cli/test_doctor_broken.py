@@ -40,7 +40,6 @@ def without_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def without_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_sidecar_checks, "_SETTLE_SECONDS", 0.3)
-    monkeypatch.setattr(_sidecar_checks, "_SCHEDULER_SECONDS", 0.3)
 
 
 def told_of(told: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -85,7 +84,8 @@ def test_no_scheduler_service() -> None:
     assert "--scheduler-host-address" in found["scheduler"]["remedy"]
 
 
-def test_a_scheduler_service_that_has_died() -> None:
+def test_a_scheduler_service_that_has_died(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_sidecar_checks, "_SCHEDULER_SECONDS", 0.3)
     # daprd goes on to list it, and does not answer what it would have to ask it.
     found = told_of(metadata(), silent=frozenset({"GetJobAlpha1"}))
     assert list(found) == ["scheduler"]

@@ -38,7 +38,7 @@ def long(state: State) -> State:
 builder = StateGraph(State)
 builder.add_node("long", long)
 builder.add_edge(START, "long")
-retry = StepRetry(first_interval=3.0)
+retry = StepRetry(first_interval=5.0)
 
 async def main() -> None:
     with DaprWorkflowGraphRunner(builder.compile(), name="slow", retry=retry) as runner:
@@ -86,10 +86,13 @@ def _plain(shown: str) -> str:
 
 def test_a_long_step_is_shown_while_it_takes_long(tmp_path: Path) -> None:
     command = [*RUN, sys.executable, "program.py"]
-    shown, code = on_a_terminal(tmp_path, command, lambda text: "slow long attempt 1 2s" in text)
+
+    def seconds(text: str) -> set[str]:
+        return set(re.findall(r"slow long attempt 1 (\d+)s", text))
+
+    shown, code = on_a_terminal(tmp_path, command, lambda text: len(seconds(text)) > 1)
     assert code == 0
     text = _plain(shown)
-    assert "slow long attempt 1 1s" in text
     assert "workflow_completed" in text
     # The terminal is left as it was.
     assert shown.rindex("\x1b[r") > shown.rindex("attempt 1")
@@ -100,23 +103,25 @@ def test_what_is_waited_for_is_shown(tmp_path: Path) -> None:
     command = [*RUN, sys.executable, "program.py", "retry"]
     shown, code = on_a_terminal(tmp_path, command, lambda text: "long attempt 2" in text)
     assert code == 0
-    assert re.search(r"slow \d+s  waits for its time \(in [12]s\)", _plain(shown))
+    assert re.search(r"slow \d+s  waits for its time \(in [1-5]s\)", _plain(shown))
 
 
 def test_a_program_shows_its_own_run(tmp_path: Path) -> None:
     command = [sys.executable, "program.py", "own", "retry"]
     with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
         shown, code = on_a_terminal(
-            tmp_path, command, lambda text: "long attempt 2 1s" in text, **sidecar.env()
+            tmp_path, command, lambda text: "long attempt 2" in text, **sidecar.env()
         )
     assert code == 0
-    assert re.search(r"long \d+s  waits for its next attempt \(in [12]s\)", _plain(shown))
+    assert re.search(r"long \d+s  waits for its next attempt \(in [1-5]s\)", _plain(shown))
     assert "workflow_completed" in shown
 
 
 def test_it_is_shown_once(tmp_path: Path) -> None:
     command = [*RUN, sys.executable, "program.py", "own"]
-    shown, code = on_a_terminal(tmp_path, command, lambda text: "long attempt 1 2s" in text)
+    shown, code = on_a_terminal(
+        tmp_path, command, lambda text: bool(re.search(r"long attempt 1 ([2-9]|\d\d+)s", text))
+    )
     assert code == 0
     # A program that shows it too would make room for a line of its own.
     assert len(re.findall(r"\x1b\[1;\d+r", shown)) == 1

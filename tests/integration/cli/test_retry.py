@@ -46,9 +46,15 @@ def test_a_failed_step_is_done_again(bench: Bench, worker: WorkerProcess) -> Non
 
 def test_what_ended_well_beside_it_stays(bench: Bench, worker: WorkerProcess) -> None:
     bench.break_last()
-    with pytest.raises(ValueError, match="broken"):
-        bench.caller("paying").invoke({}, thread_id="t")
+    held = bench.folder / "held"
+    held.touch()
+    calling = bench.pool.submit(bench.caller("paying").invoke, {}, thread_id="t")
+    until(lambda: {"pay", "last"} <= set(bench.worked()))
     failed = newest("paying")
+    until(lambda: "completed    beside" in run("show", failed))
+    held.unlink()
+    with pytest.raises(ValueError, match="broken"):
+        calling.result()
     until(lambda: statuses() == ["failed"])
     before = Counter(bench.worked())
     bench.break_last(False)

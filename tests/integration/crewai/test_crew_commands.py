@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from crew_helpers import Background, make_agent, make_crew, questions
+from crew_helpers import Background, make_agent, make_crew, questions, until
 from scripted import ScriptedLLM, Tool, searching
 from typer.testing import CliRunner
 
@@ -30,6 +30,11 @@ def newest(command: Any, runner: Any) -> str:
     return listed[0]["run_id"]
 
 
+def until_waiting(command: Any, run: str) -> None:
+    """A question is known a moment before its run waits with it."""
+    until(lambda: json.loads(command("show", run, "--json"))["status"] == "waiting")
+
+
 async def test_the_events_are_those_of_the_runner(make: Any, command: Any) -> None:
     runner = make(DaprWorkflowCrewRunner, lambda inputs: make_crew())
     seen = [event async for event in runner.run_async(session_id="s")]
@@ -53,7 +58,9 @@ def test_the_steps_of_a_crew(make: Any, command: Any) -> None:
     runner = make(DaprWorkflowCrewRunner, build)
     running = Background(runner)
     (question,) = questions(runner)
-    shown = json.loads(command("show", newest(command, runner), "--json"))
+    run = newest(command, runner)
+    until_waiting(command, run)
+    shown = json.loads(command("show", run, "--json"))
     steps = [(step["name"], step["status"]) for step in shown["steps"]]
     assert steps == [
         ("llm", "completed"),
@@ -63,7 +70,6 @@ def test_the_steps_of_a_crew(make: Any, command: Any) -> None:
     ]
     (looked,) = shown["steps"][1]["effects"]
     assert looked["status"] == "succeeded"
-    assert shown["status"] == "waiting"
     assert shown["waits_for"] == [question.key]
     runner.answer("s", question.key, "")
     assert running.result().raw == "done"
@@ -74,6 +80,7 @@ def test_a_question_is_answered(make: Any, command: Any) -> None:
     running = Background(runner)
     (question,) = questions(runner)
     run = newest(command, runner)
+    until_waiting(command, run)
     (told,) = json.loads(command("show", run, "--json"))["questions"]
     assert (told["key"], told["prompt"]) == (question.key, question.prompt)
     assert f"dapr-runners answer {run} KEY VALUE" in command("resume", run, code=5)

@@ -400,7 +400,7 @@ def test_what_raised_and_is_still_unknown_says_both(make_step: StepMaker) -> Non
 def test_who_comes_second_waits_for_who_is_at_it(make_step: StepMaker) -> None:
     charges, begun, go_on = Charges(), threading.Event(), threading.Event()
 
-    @effect(lease=0.3)
+    @effect(lease=2.0)
     def charge(order: str) -> str:
         begun.set()
         assert go_on.wait(60)
@@ -414,8 +414,8 @@ def test_who_comes_second_waits_for_who_is_at_it(make_step: StepMaker) -> None:
         first = threads.submit(step)
         assert begun.wait(60)
         second = threads.submit(step)
-        # Several times its lease, which is renewed.
-        assert not go_on.wait(1.2)
+        # Longer than its lease, which is renewed.
+        assert not go_on.wait(4.5)
         go_on.set()
         assert first.result() == second.result() == "receipt 1"
     assert charges.made == ["a"]

@@ -9,14 +9,14 @@ from dapr.ext.workflow import DaprWorkflowClient
 from run_helpers import MakeRunner, Place
 
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
-from engines import Engine, database_of
+from engines import Engine
 
 
 @pytest.fixture(scope="session")
 def place(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A sidecar whose work no other test's worker takes. Tests share it: use new names."""
     with engine.sidecar(tmp_path_factory.mktemp("engine")) as running:
-        yield Place(running.grpc_port, database_of(running))
+        yield Place(running)
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ def planted(where: str) -> str:
 
 class State(TypedDict, total=False):
     url: str
+    heard: str
     log: Annotated[list[Any], operator.add]
 
 
@@ -46,11 +47,18 @@ def charge_badly(card: str) -> str:
     raise Refused(planted("error of an effect"), planted("detail"))
 
 
+def _wait_for(file: str) -> None:
+    while not Path(file).exists():
+        time.sleep(0.01)
+
+
 def speak(state: State) -> dict[str, Any]:
+    """Says three things, and waits for a file that tells that they were heard, if one is named."""
     write = get_stream_writer()
     for number in range(3):
         write(planted(f"token {number}"))
-        time.sleep(0.15)  # so that live chunks are stored before the step is done
+    if "heard" in state:
+        _wait_for(state["heard"])
     return {"log": [planted("large value") * 3000, planted("update")]}
 
 
@@ -75,8 +83,7 @@ def fail(state: State) -> dict[str, Any]:
 def wait(state: State) -> dict[str, Any]:
     """Waits for a file, whose name it is given, and says that it does with another."""
     Path(f"{state['url']}.waits").touch()
-    while not Path(state["url"]).exists():
-        time.sleep(0.01)
+    _wait_for(state["url"])
     return {"log": [planted("waited")]}
 
 

@@ -91,7 +91,9 @@ async def _all_that_can_be_kept(place: Place, keys: str) -> None:
         callers = place.callers(keys)
         speaking = callers["speaking"]
         # Nobody listens there, so the failure of the activity is told in the workflow's history.
-        value = {"url": "http://127.0.0.1:9/hook", "log": [planted("input")]}
+        heard = place.folder / "heard"
+        url = "http://127.0.0.1:9/hook"
+        value = {"url": url, "heard": str(heard), "log": [planted("input")]}
         config = {**THREAD, "metadata": {"note": planted("metadata")}}
         events = speaking.run_async(value, config=config, stream_mode=["custom", "updates"])
         run, chunks = "", []
@@ -99,6 +101,8 @@ async def _all_that_can_be_kept(place: Place, keys: str) -> None:
             run = event["workflow_id"]
             if event["type"] == "custom":
                 chunks.append(event)
+            if len(chunks) == 3:  # by what is stored of them while the step runs
+                heard.touch()
             if event.get("node") == "speak" and event["type"] == "step_completed":
                 break
         assert len(chunks) == 3

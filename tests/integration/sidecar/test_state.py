@@ -151,7 +151,7 @@ def test_a_transaction_writes_all_or_nothing(dapr: DaprClient, key: str) -> None
 
 
 def test_a_value_expires(dapr: DaprClient, key: str) -> None:
-    dapr.save_state(STORE, key, "short", state_metadata={"ttlInSeconds": "1"})
+    dapr.save_state(STORE, key, "short", state_metadata={"ttlInSeconds": "3"})
     assert dapr.get_state(STORE, key).data == b"short"
     eventually(lambda: dapr.get_state(STORE, key).data == b"", "expiry")
     dapr.save_state(STORE, key, "again", options=FIRST_WRITE)

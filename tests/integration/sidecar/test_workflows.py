@@ -92,7 +92,7 @@ def test_ending_with_work_under_way(run: Run) -> None:
 
 
 def test_a_start_at_a_given_time(client: DaprWorkflowClient) -> None:
-    start_at = datetime.now(UTC) + timedelta(seconds=1)
+    start_at = datetime.now(UTC) + timedelta(seconds=4)
     instance_id = client.schedule_new_workflow("sequence", input=1, start_at=start_at)
     state = client.get_workflow_state(instance_id)
     assert state is not None

@@ -102,13 +102,18 @@ class FileExporter(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    give_up_at = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.005)
+
+
 def until_ended(read: Callable[[], Spans], runner: str) -> Spans:
     """The spans of a run, once its own is there: a caller may have the result a little before."""
-    give_up_at = time.monotonic() + 60
-    while not (spans := read()).named(f"invoke_agent {runner}"):
-        assert time.monotonic() < give_up_at, spans
-        time.sleep(0.005)
-    return spans
+    until(lambda: bool(read().named(f"invoke_agent {runner}")))
+    return read()
 
 
 def provider_to(exporter: SpanExporter) -> TracerProvider:
@@ -119,8 +124,9 @@ def provider_to(exporter: SpanExporter) -> TracerProvider:
 
 
 def spans_in(path: Path) -> Spans:
-    """What :class:`FileExporter` wrote."""
-    return Spans([_read(json.loads(line)) for line in path.read_text().splitlines()])
+    """What :class:`FileExporter` wrote. Another process may be about to write the last line."""
+    lines = path.read_text().splitlines(keepends=True)
+    return Spans([_read(json.loads(line)) for line in lines if line.endswith("\n")])
 
 
 def spans_of(exported: Sequence[ReadableSpan]) -> Spans:

@@ -1,13 +1,11 @@
 """End to end: two workers, the first of them killed, export over OTLP to a receiver."""
 
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import traced_graphs as graphs
-from exported import provider_to
+from exported import provider_to, until
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from otlp_receiver import Receiver, receiving
@@ -18,13 +16,6 @@ from dapr_runners.telemetry import instrument, uninstrument
 from worker_processes import WorkerProcess
 
 FOLDER = Path(__file__).parent
-
-
-def eventually(is_so: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < give_up_at
-        time.sleep(0.01)
 
 
 @pytest.mark.timeout(300)
@@ -56,8 +47,8 @@ def test_one_trace_over_otlp(tmp_path: Path) -> None:
         hold.unlink()
         with worker(), caller(sidecar, "asking", graph) as runner:
             collect(runner)
-            eventually(lambda: "invoke_agent asking" in names(receiver))
-            eventually(lambda: "dapr_runners.runs.ended" in receiver.metrics)
+            until(lambda: "invoke_agent asking" in names(receiver))
+            until(lambda: "dapr_runners.runs.ended" in receiver.metrics)
         uninstrument()
         provider.shutdown()
         check(receiver, span.get_span_context())

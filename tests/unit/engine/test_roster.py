@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 from typing import Any
 
 import pytest
@@ -113,3 +114,27 @@ def test_a_store_that_is_away_is_no_matter(store: Any, monkeypatch: pytest.Monke
     store.away = False
     one._say(works=True)
     assert len(listed(store)) == 1
+
+
+def test_who_leaves_while_it_says_that_it_works_is_gone(store: Any) -> None:
+    """The store is so slow that whoever leaves does not wait for it."""
+    reads, go_on = threading.Event(), threading.Event()
+    read = store.read
+
+    def slow_first_read(key: str) -> StoredValue | None:
+        if threading.current_thread() is not threading.main_thread():
+            reads.set()
+            assert go_on.wait(60)
+        return read(key)
+
+    store.read = slow_first_read
+    one = Roster(store, lambda: ["a"])
+    one.join()
+    assert reads.wait(60)
+    thread = one._rounds._thread
+    assert thread is not None
+    one.leave()
+    go_on.set()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert roster(store) == []

@@ -1,6 +1,5 @@
 """Nodes that fail: retries, handlers, siblings, caches."""
 
-import time
 from typing import Any
 
 from langgraph.errors import NodeError
@@ -13,7 +12,7 @@ from corpus.marks import fail_once, mark, wait_for_mark
 from corpus.probe import Probe
 from corpus.state import State, logs
 
-AFTERWARDS = 0.2
+AFTERWARDS = 1.0
 """Seconds from a node's return to the failure of its sibling: time enough for its result to count,
 which plain LangGraph promises to none."""
 
@@ -63,8 +62,7 @@ def with_failing_sibling(services: Services) -> Any:
     def bad(state: State) -> State:
         mark("bad")
         wait_for_mark("good")
-        time.sleep(AFTERWARDS)
-        fail_once(ValueError("bad"))
+        fail_once(ValueError("bad"), AFTERWARDS)
         return {"log": ["bad recovered"]}
 
     builder = StateGraph(State)

@@ -32,13 +32,14 @@ def wait_for_mark(name: str) -> None:
         time.sleep(0.005)
 
 
-def fail_once(error: Exception) -> None:
-    """Raise ``error``, the first time in this thread."""
+def fail_once(error: Exception, after: float = 0.0) -> None:
+    """Raise ``error``, the first time in this thread, and not before ``after`` seconds."""
     flag = re.sub(r"\W", "-", f"{_thread()}-{error}")
     try:
         _file().with_suffix(f".{flag}").touch(exist_ok=False)
     except FileExistsError:
         return
+    time.sleep(after)
     raise error
 
 

@@ -1,6 +1,5 @@
 """Failures that people reported to LangGraph, as small cases: langchain-ai/langgraph#<number>."""
 
-import time
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
@@ -44,8 +43,7 @@ def with_handler_and_failing_sibling(services: Services) -> Any:
     def sibling(state: State) -> State:
         mark("sibling")
         wait_for_mark("handler")
-        time.sleep(AFTERWARDS)
-        fail_once(ValueError("sibling failed"))
+        fail_once(ValueError("sibling failed"), AFTERWARDS)
         return {"log": ["sibling"]}
 
     builder = StateGraph(State)
