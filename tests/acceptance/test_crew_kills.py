@@ -119,10 +119,15 @@ def test_other_programs_repeat_only_what_was_in_flight(
 
 def test_of_three_tasks_at_once_only_what_was_in_flight_is_repeated(cluster: Cluster) -> None:
     cluster.use_crew("crews:three_at_once")
+    cluster.effects.arm("search 1-1", "hold")
     cluster.effects.arm("searched 1-1", "die", "go")
     caller = cluster.caller()
     caller.send("call", "s")
-    cluster.worker().wait_dead()
+    worker = cluster.worker()
+    for search in ("search 0-0", "search 2-0", "search 1-1"):
+        cluster.effects.wait(search)
+    cluster.effects.release("search 1-1")
+    worker.wait_dead()
     before = Counter(cluster.effects.points())
     cluster.worker()
     assert caller.reply()["raw"] == "all"
@@ -149,9 +154,8 @@ def test_one_of_two_workers_dies_when_it_has_recorded_a_step(cluster: Cluster, p
         assert caller.ask("call", f"s{number}", _TOPIC) == _result()
         expected = {name: count * (number + 1) for name, count in _EVERYTHING.items()}
         assert _counted(cluster) == expected
-        dead = [worker for worker in workers if not worker.is_alive()]
-        assert len(dead) == 1
-        workers.remove(dead[0])
+        (dead,) = until(lambda: [worker for worker in workers if not worker.is_alive()])
+        workers.remove(dead)
         workers.append(cluster.worker())
 
 

@@ -87,9 +87,8 @@ def test_one_dies_when_it_has_recorded_a_step(point: str, is_async: bool, cluste
         result = caller.ask("call", f"thread-{number}", {"log": []})
         assert sorted(result["log"]) == sorted(log)
         assert cluster.effects.count(f"{node} start") == number + 1
-        dead = [worker for worker in workers if not worker.is_alive()]
-        assert len(dead) == 1
-        workers.remove(dead[0])
+        (dead,) = until(lambda: [worker for worker in workers if not worker.is_alive()])
+        workers.remove(dead)
         workers.append(cluster.worker())
 
 
