@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from langgraph.graph import START, StateGraph
-from run_helpers import Gate, MakeRunner, Node, State, chain, collect, without_replayed
+from run_helpers import Gate, MakeRunner, Node, State, chain, collect, eventually, without_replayed
 from typing_extensions import TypedDict
 
 from dapr_runners.engine import RunActiveError
@@ -72,13 +72,14 @@ def test_two_blocking_callers_get_one_result(make_runner: MakeRunner) -> None:
     gate = Gate()
     runner = make_runner(chain(gate))
     config = {"configurable": {"thread_id": "t"}}
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(1) as pool:
         one = pool.submit(runner.invoke, {"x": 1}, config)
         gate.wait_until_entered()
-        two = pool.submit(lambda: list(runner.stream({"x": 1}, config, stream_mode="values")))
+        two = runner.stream({"x": 1}, config, stream_mode="values")
+        next(two)
         gate.open()
         assert one.result() == {"x": 1, "log": ["gate"]}
-        assert two.result()[-1] == {"x": 1, "log": ["gate"]}
+        assert list(two)[-1] == {"x": 1, "log": ["gate"]}
     assert gate.executions == 1
 
 
@@ -87,9 +88,12 @@ async def test_an_async_caller_attaches_to_a_blocking_one(make_runner: MakeRunne
     runner = make_runner(chain(gate))
     one = asyncio.create_task(asyncio.to_thread(runner.invoke, {"x": 1}, thread_id="t"))
     await asyncio.to_thread(gate.wait_until_entered)
-    two = asyncio.create_task(runner.ainvoke({"x": 1}, thread_id="t"))
+    config = {"configurable": {"thread_id": "t"}}
+    two = runner.astream({"x": 1}, config, stream_mode="values")
+    await anext(two)
     gate.open()
-    assert await one == await two == {"x": 1, "log": ["gate"]}
+    last = [values async for values in two][-1]
+    assert await one == last == {"x": 1, "log": ["gate"]}
     assert gate.executions == 1
 
 
@@ -157,6 +161,8 @@ async def test_calls_that_tracers_tell_apart_are_one(make_runner: MakeRunner) ->
         for _ in "ab"
     ]
     await asyncio.to_thread(gate.wait_until_entered)
+    run = runner._resolve(None, "t")
+    await eventually(lambda: len(runner._bus._listeners.get(run, ())) == 2)
     gate.open()
     events = [event for call in calls for event in await call]
     ends = [event["data"]["output"] for event in events if event["event"] == "on_chain_end"]
