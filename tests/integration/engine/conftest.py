@@ -6,7 +6,8 @@ from uuid import uuid4
 
 import pytest
 from dapr.ext.workflow import DaprWorkflowClient
-from run_helpers import MakeRunner, Place
+from place import Place
+from run_helpers import MakeRunner
 
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 from engines import Engine

@@ -4,32 +4,14 @@ import asyncio
 import operator
 import threading
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
-from engines import Sidecar
-from state_files import stored
 
 _PATIENCE = 60.0
-
-
-@dataclass(frozen=True)
-class Place:
-    """A sidecar."""
-
-    sidecar: Sidecar
-
-    @property
-    def grpc_port(self) -> int:
-        return self.sidecar.grpc_port
-
-    def stored(self) -> dict[str, bytes]:
-        """What is in the state store, by key."""
-        return stored(self.sidecar)
 
 
 class MakeRunner(Protocol):

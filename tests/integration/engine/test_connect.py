@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.checkpoint.memory import InMemorySaver
-from run_helpers import Gate, MakeRunner, Node, Place, chain, collect, eventually
+from place import Place
+from run_helpers import Gate, MakeRunner, Node, chain, collect, eventually
 
 from dapr_runners.engine import RunCancelledError, RunnerNotStartedError, Worker
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from run_helpers import MakeRunner, Place
+from place import Place
+from run_helpers import MakeRunner
 
 from dapr_runners.engine import Worker
 

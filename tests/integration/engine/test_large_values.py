@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from langgraph.func import entrypoint, task
-from run_helpers import MakeRunner, Node, Place, State, chain
+from place import Place
+from run_helpers import MakeRunner, Node, State, chain
 
 LARGE = 5_000_000
 

@@ -7,7 +7,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
-from run_helpers import MakeRunner, Place, State, chain
+from place import Place
+from run_helpers import MakeRunner, State, chain
 
 from dapr_runners.engine import Worker
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 from dapr.ext.workflow import DaprWorkflowClient
-from run_helpers import Place
+from place import Place
 
 from worker_processes import STRICT
 

@@ -9,7 +9,8 @@ from langgraph.config import get_stream_writer
 from langgraph.func import task
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send, interrupt
-from run_helpers import Gate, MakeRunner, Node, Place, State, chain, collect, eventually
+from place import Place
+from run_helpers import Gate, MakeRunner, Node, State, chain, collect, eventually
 
 from dapr_runners.engine import RunCancelledError, RunNotEndedError, RunNotFoundError
 from dapr_runners.langgraph import StepRetry

@@ -2,7 +2,8 @@
 
 import pytest
 from langgraph.types import Command, interrupt
-from run_helpers import MakeRunner, Node, Place, State, chain, collect, eventually
+from place import Place
+from run_helpers import MakeRunner, Node, State, chain, collect, eventually
 from test_purge import rows_about
 
 from dapr_runners.langgraph import DaprWorkflowGraphRunner

@@ -7,7 +7,8 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
-from run_helpers import Gate, MakeRunner, Node, Place, State, chain, collect, eventually
+from place import Place
+from run_helpers import Gate, MakeRunner, Node, State, chain, collect, eventually
 
 from dapr_runners import current_step
 from dapr_runners.effects import DeadLetterNotFoundError, DeadLetters
