@@ -6,7 +6,6 @@ files are the project's own. TEST_DAPR_STORE names the state store: ``sqlite`` (
 """
 
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -15,7 +14,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from itertools import chain
+from itertools import chain, cycle, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -31,6 +30,9 @@ _ACTORS = "internal.default.langgraph-agent."
 """What the Resiliency files of the project name: the namespace and the app id."""
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0
+_PORTS = 200
+_first_port = 20000 + os.getpid() % 60 * _PORTS
+_ports = cycle(range(_first_port, _first_port + _PORTS))
 
 
 def find_dapr() -> Path | str:
@@ -45,9 +47,9 @@ def find_dapr() -> Path | str:
 
 
 def free_port() -> int:
-    """A port nobody has, which stays so: it is none of those the system gives to connections."""
-    for _ in range(1000):
-        port = random.SystemRandom().randrange(20000, 32000)
+    """A port nobody has, which stays so: it is none of those the system gives to connections, nor
+    of those that another process of tests gives out."""
+    for port in islice(_ports, _PORTS):
         with socket.socket() as found, suppress(OSError):
             found.bind(("127.0.0.1", port))
             return port

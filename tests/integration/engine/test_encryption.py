@@ -1,8 +1,7 @@
-"""With keys, nothing that a user put in is in clear in the sidecar's database: not in records,
+"""With keys, nothing that a user put in is in clear in the state store: not in records,
 checkpoints, artifacts, messages, dead letters or live chunks, nor in the history of workflows."""
 
 import base64
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +17,6 @@ from tests.worker_processes import WorkerProcess
 
 from dapr_runners.engine import PubSub
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.state import (
     CorruptRecordError,
     EncryptionKeyMissingError,
@@ -26,6 +24,8 @@ from dapr_runners.state import (
     StateStore,
     WrongEncryptionKeyError,
 )
+from engines import Sidecar
+from state_files import everything, histories, overwrite, stored
 
 pytestmark = pytest.mark.timeout(240)
 ONE = "one:" + base64.b64encode(b"1" * 32).decode()
@@ -38,9 +38,9 @@ THREAD: Any = {"configurable": {"thread_id": "t"}}
 class Place:
     """A sidecar with workers and callers that have keys."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, sidecar: Sidecar, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
-        self.sidecar = EmbeddedSidecar(folder / "db" / "sidecar.db")
+        self.sidecar = sidecar
         self._monkeypatch = monkeypatch
         self._made: list[DaprWorkflowGraphRunner] = []
 
@@ -54,7 +54,6 @@ class Place:
     def callers(self, keys: str) -> dict[str, DaprWorkflowGraphRunner]:
         for made in self._made:
             made.shutdown()
-        self._monkeypatch.setenv("DAPR_GRPC_PORT", str(self.sidecar.grpc_port))
         if keys:
             self._monkeypatch.setenv(KEYS, keys)
         self._made = encrypted_graphs.runners()
@@ -67,23 +66,21 @@ class Place:
             runner.shutdown()
             runner.store.close()
 
-    def found(self) -> list[str]:
-        """The files that have what was planted, in clear or in base64."""
+    def found(self) -> bool:
+        """Whether what was planted is there, in clear or in base64."""
         wanted = [PLANTED.encode(), PLANTED.encode().hex().encode()]
         # Of the three ways in which base64 can cut it, the part that is the same in any text.
         for before in range(3):
             text = base64.b64encode(b"x" * before + PLANTED.encode()).decode().rstrip("=")
             wanted.append(text[4 * bool(before) : -1].encode())
-        files = [path for path in self.sidecar.path.parent.iterdir() if path.is_file()]
-        return [path.name for path in files if any(each in path.read_bytes() for each in wanted)]
+        return any(each in data for data in everything(self.sidecar) for each in wanted)
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    place = Place(tmp_path, monkeypatch)
-    with place.sidecar:
-        yield place
-        place.close()
+def place(sidecar: Sidecar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    place = Place(sidecar, tmp_path, monkeypatch)
+    yield place
+    place.close()
 
 
 async def _all_that_can_be_kept(place: Place, keys: str) -> None:
@@ -133,21 +130,15 @@ KINDS = ("/spec", "/1", "/a/", "/call/", "/effect/", "/failed/", "/live/", "dr/t
 
 async def test_without_keys_all_is_found(place: Place) -> None:
     await _all_that_can_be_kept(place, "")
-    assert "sidecar.db" in str(place.found())
-    with sqlite3.connect(place.sidecar.path) as database:
-        holds = "instr({}, CAST(? AS BLOB)) > 0"
-        rows = database.execute(f"SELECT key FROM state WHERE {holds.format('value')}", [PLANTED])
-        keys = [key for (key,) in rows]
-        sql = f"SELECT count(*) FROM history WHERE {holds.format('events')}"
-        (in_history,) = database.execute(sql, [PLANTED]).fetchone()
-    database.close()
+    assert place.found()
+    keys = [key for key, value in stored(place.sidecar).items() if PLANTED.encode() in value]
     assert [kind for kind in KINDS if not any(kind in key for key in keys)] == []
-    assert in_history > 0
+    assert any(PLANTED.encode() in events for events in histories(place.sidecar))
 
 
 async def test_with_keys_nothing_is_found(place: Place) -> None:
     await _all_that_can_be_kept(place, ONE)
-    assert place.found() == []
+    assert not place.found()
 
 
 def test_what_goes_through_a_broker_is_encrypted(place: Place) -> None:
@@ -210,7 +201,7 @@ def test_keys_are_rotated_between_a_kill_and_the_next_worker(place: Place) -> No
         with pytest.raises(EncryptionKeyMissingError) as missing:
             list(place.callers(TWO)["waiting"].get_state_history(THREAD))
         assert missing.value.key_id == "one"
-    assert place.found() == []
+    assert not place.found()
 
 
 @pytest.mark.parametrize(
@@ -288,12 +279,6 @@ def test_encryption_is_turned_on_in_a_store_that_was_used(
         _all_that_runs_share(place, ONE)
 
 
-def _change(place: Place, sql: str, *arguments: str) -> None:
-    with sqlite3.connect(place.sidecar.path) as database:
-        assert database.execute(sql, arguments).rowcount == 1
-    database.close()
-
-
 async def test_a_value_of_another_tenant_cannot_be_put_in_place(place: Place) -> None:
     with place.worker(ONE):
         runner = place.callers(ONE)["plain"]
@@ -301,9 +286,8 @@ async def test_a_value_of_another_tenant_cannot_be_put_in_place(place: Place) ->
         for tenant in ("acme", "umbrella"):
             events = await collect(runner.for_tenant(tenant).run_async({}, run_id="r"))
             runs.append(events[0]["workflow_id"])
-        theirs, ours = (f"runner||dr/run/{run}/1" for run in runs)
-        sql = "UPDATE state SET value = (SELECT value FROM state WHERE key = ?) WHERE key = ?"
-        _change(place, sql, theirs, ours)
+        theirs, ours = (f"dr/run/{run}/1" for run in runs)
+        overwrite(place.sidecar, ours, stored(place.sidecar)[theirs])
         with pytest.raises(CorruptRecordError, match="was encrypted for another key of the store"):
             await collect(runner.for_tenant("umbrella").run_async({}, run_id="r"))
         await collect(runner.for_tenant("acme").run_async({}, run_id="r"))
@@ -313,8 +297,7 @@ async def test_a_changed_value_is_refused(place: Place) -> None:
     with place.worker(ONE):
         runner = place.callers(ONE)["plain"]
         await collect(runner.run_async({}, run_id="r"))
-        cut = "CAST(substr(value, 1, length(value) - 1) || x'00' AS BLOB)"
-        sql = f"UPDATE state SET value = {cut} WHERE key = ?"
-        _change(place, sql, "runner||dr/run/r/1")
+        key = "dr/run/r/1"
+        overwrite(place.sidecar, key, stored(place.sidecar)[key][:-1] + b"\0")
         with pytest.raises(CorruptRecordError, match="it was changed"):
             await collect(runner.run_async({}, run_id="r"))

@@ -12,8 +12,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.telemetry import instrument, uninstrument
+from engines import Engine, Sidecar
 from quiet_crewai import settle
 
 settle()
@@ -43,13 +43,13 @@ def told(enabled: None) -> Iterator[Instrumented]:
 
 
 @pytest.fixture(scope="session")
-def traced_sidecar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedSidecar]:
-    with EmbeddedSidecar(tmp_path_factory.mktemp("telemetry") / "sidecar.db") as running:
+def traced_sidecar(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sidecar]:
+    with engine.sidecar(tmp_path_factory.mktemp("telemetry")) as running:
         yield running
 
 
 @pytest.fixture
-def make_runner(traced_sidecar: EmbeddedSidecar) -> Iterator[Callable[..., Any]]:
+def make_runner(traced_sidecar: Sidecar) -> Iterator[Callable[..., Any]]:
     """Makes runners that work."""
     made: list[Any] = []
 

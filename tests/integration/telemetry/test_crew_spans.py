@@ -9,8 +9,8 @@ import traced_graphs as graphs
 from exported import FileExporter, Instrumented, Spans, provider_to, spans_in, until_ended
 
 from dapr_runners.crewai import DaprWorkflowCrewRunner
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.telemetry import instrument, uninstrument
+from engines import Sidecar
 from worker_processes import WorkerProcess
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -90,35 +90,34 @@ def test_content_is_captured_on_demand(told: Instrumented, make_runner: Any) -> 
 
 
 @pytest.mark.timeout(300)
-def test_a_cold_process_tells_nothing_twice(tmp_path: Path) -> None:
+def test_a_cold_process_tells_nothing_twice(sidecar: Sidecar, tmp_path: Path) -> None:
     entered, hold = tmp_path / "hold.entered", tmp_path / "hold"
     hold.touch()
     provider = provider_to(FileExporter(tmp_path / "spans"))
     instrument(provider)
-    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
-        variables = {
-            **sidecar.env(),
-            graphs.SPANS: str(tmp_path / "spans"),
-            graphs.HOLD: str(hold),
-        }
+    variables = {
+        **sidecar.env(),
+        graphs.SPANS: str(tmp_path / "spans"),
+        graphs.HOLD: str(hold),
+    }
 
-        def worker() -> WorkerProcess:
-            folder = Path(__file__).parent
-            return WorkerProcess(folder, "traced_crews:traced", variables=variables)
+    def worker() -> WorkerProcess:
+        folder = Path(__file__).parent
+        return WorkerProcess(folder, "traced_crews:traced", variables=variables)
 
-        runner = DaprWorkflowCrewRunner(crews.crew, name="crew", port=sidecar.grpc_port)
-        runner.connect()
-        with worker() as first:
-            with provider.get_tracer("the caller's").start_as_current_span("caller"):
-                start = runner.run_async({}, session_id="s")
-                step_until(start, entered.exists)
-            first.kill()
-        hold.unlink()
-        with worker():
-            runner.resume("s")
-            spans = until_ended(lambda: spans_in(tmp_path / "spans"), "crew")
-        runner.shutdown()
-        runner.store.close()
+    runner = DaprWorkflowCrewRunner(crews.crew, name="crew", port=sidecar.grpc_port)
+    runner.connect()
+    with worker() as first:
+        with provider.get_tracer("the caller's").start_as_current_span("caller"):
+            start = runner.run_async({}, session_id="s")
+            step_until(start, entered.exists)
+        first.kill()
+    hold.unlink()
+    with worker():
+        runner.resume("s")
+        spans = until_ended(lambda: spans_in(tmp_path / "spans"), "crew")
+    runner.shutdown()
+    runner.store.close()
     uninstrument()
     tree = below_caller(spans)
     lost = "attempt search < step search < invoke_agent crew"

@@ -12,8 +12,8 @@ from exported import FileExporter, Spans, provider_to, spans_in, until_ended
 from opentelemetry.sdk.trace import TracerProvider
 
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.telemetry import instrument, uninstrument
+from engines import Sidecar
 from worker_processes import WorkerProcess
 
 FOLDER = Path(__file__).parent
@@ -21,7 +21,7 @@ HELD = graphs.held_graph()
 THREAD = {"configurable": {"thread_id": "t"}}
 
 
-def worker(sidecar: EmbeddedSidecar, folder: Path) -> WorkerProcess:
+def worker(sidecar: Sidecar, folder: Path) -> WorkerProcess:
     """A process that works and exports to a file."""
     variables = {
         **sidecar.env(),
@@ -41,7 +41,7 @@ def tracing(tmp_path: Path, enabled: None) -> Iterator[TracerProvider]:
 
 
 @contextmanager
-def caller(sidecar: EmbeddedSidecar, name: str, graph: Any) -> Iterator[DaprWorkflowGraphRunner]:
+def caller(sidecar: Sidecar, name: str, graph: Any) -> Iterator[DaprWorkflowGraphRunner]:
     runner = DaprWorkflowGraphRunner(graph, name=name, port=sidecar.grpc_port)
     runner.connect()
     yield runner
@@ -81,24 +81,25 @@ def below_caller(path: Path) -> tuple[Spans, list[str]]:
 
 
 @pytest.mark.timeout(300)
-def test_killed_in_the_middle_of_a_node(tmp_path: Path, tracing: TracerProvider) -> None:
+def test_killed_in_the_middle_of_a_node(
+    sidecar: Sidecar, tmp_path: Path, tracing: TracerProvider
+) -> None:
     entered = tmp_path / "hold.entered"
     (tmp_path / "hold").touch()
-    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
-        with (
-            worker(sidecar, tmp_path) as first,
-            tracing.get_tracer("the caller's").start_as_current_span("caller"),
-            caller(sidecar, "held", HELD) as runner,
-        ):
-            leave_at(runner, entered.exists)
-            first.kill()
-        (tmp_path / "hold").unlink()
-        with (
-            worker(sidecar, tmp_path),
-            caller(sidecar, "held", HELD) as runner,
-        ):
-            collect(runner)
-            until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
+    with (
+        worker(sidecar, tmp_path) as first,
+        tracing.get_tracer("the caller's").start_as_current_span("caller"),
+        caller(sidecar, "held", HELD) as runner,
+    ):
+        leave_at(runner, entered.exists)
+        first.kill()
+    (tmp_path / "hold").unlink()
+    with (
+        worker(sidecar, tmp_path),
+        caller(sidecar, "held", HELD) as runner,
+    ):
+        collect(runner)
+        until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
     spans, tree = below_caller(tmp_path / "spans")
     assert tree == [
         "attempt held < step held < invoke_agent held",
@@ -128,19 +129,20 @@ def test_killed_in_the_middle_of_a_node(tmp_path: Path, tracing: TracerProvider)
 
 
 @pytest.mark.timeout(300)
-def test_killed_before_the_attempt_was_marked(tmp_path: Path, tracing: TracerProvider) -> None:
+def test_killed_before_the_attempt_was_marked(
+    sidecar: Sidecar, tmp_path: Path, tracing: TracerProvider
+) -> None:
     (tmp_path / "hold").touch()
-    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
-        with (
-            worker(sidecar, tmp_path) as first,
-            tracing.get_tracer("the caller's").start_as_current_span("caller"),
-            caller(sidecar, "quick", graphs.quick()) as runner,
-        ):
-            leave_at(runner, lambda: not (tmp_path / "hold").exists())
-            first.kill()
-        with worker(sidecar, tmp_path), caller(sidecar, "quick", graphs.quick()) as runner:
-            collect(runner)
-            until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
+    with (
+        worker(sidecar, tmp_path) as first,
+        tracing.get_tracer("the caller's").start_as_current_span("caller"),
+        caller(sidecar, "quick", graphs.quick()) as runner,
+    ):
+        leave_at(runner, lambda: not (tmp_path / "hold").exists())
+        first.kill()
+    with worker(sidecar, tmp_path), caller(sidecar, "quick", graphs.quick()) as runner:
+        collect(runner)
+        until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
     spans, tree = below_caller(tmp_path / "spans")
     assert [line.split(" < ")[0] for line in tree] == [
         "attempt dying", "attempt dying", "attempt one", "in dying", "in dying", "in one",
@@ -151,9 +153,8 @@ def test_killed_before_the_attempt_was_marked(tmp_path: Path, tracing: TracerPro
 
 
 @pytest.mark.timeout(300)
-def test_a_caller_that_traces_nothing(tmp_path: Path) -> None:
+def test_a_caller_that_traces_nothing(sidecar: Sidecar, tmp_path: Path) -> None:
     with (
-        EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar,
         worker(sidecar, tmp_path),
         caller(sidecar, "quick", graphs.quick()) as runner,
     ):
@@ -164,23 +165,22 @@ def test_a_caller_that_traces_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_killed_twice(tmp_path: Path, tracing: TracerProvider) -> None:
+def test_killed_twice(sidecar: Sidecar, tmp_path: Path, tracing: TracerProvider) -> None:
     entered = tmp_path / "hold.entered"
     (tmp_path / "hold").touch()
-    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
-        for is_first in (True, False):
-            entered.unlink(missing_ok=True)  # before there is a worker, which may enter at once
-            with worker(sidecar, tmp_path) as one, caller(sidecar, "held", HELD) as runner:
-                if is_first:
-                    with tracing.get_tracer("the caller's").start_as_current_span("caller"):
-                        leave_at(runner, entered.exists)
-                else:
+    for is_first in (True, False):
+        entered.unlink(missing_ok=True)  # before there is a worker, which may enter at once
+        with worker(sidecar, tmp_path) as one, caller(sidecar, "held", HELD) as runner:
+            if is_first:
+                with tracing.get_tracer("the caller's").start_as_current_span("caller"):
                     leave_at(runner, entered.exists)
-                one.kill()
-        (tmp_path / "hold").unlink()
-        with worker(sidecar, tmp_path), caller(sidecar, "held", HELD) as runner:
-            collect(runner)
-            until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
+            else:
+                leave_at(runner, entered.exists)
+            one.kill()
+    (tmp_path / "hold").unlink()
+    with worker(sidecar, tmp_path), caller(sidecar, "held", HELD) as runner:
+        collect(runner)
+        until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
     spans, tree = below_caller(tmp_path / "spans")
     assert len(tree) == 1 + 3 + (1 + 3 + 1) + (1 + 3 + 1)
     attempts = sorted(spans.named("attempt held"), key=lambda span: span.began)
@@ -191,22 +191,23 @@ def test_killed_twice(tmp_path: Path, tracing: TracerProvider) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_a_recorded_answer_is_told_once(tmp_path: Path, tracing: TracerProvider) -> None:
+def test_a_recorded_answer_is_told_once(
+    sidecar: Sidecar, tmp_path: Path, tracing: TracerProvider
+) -> None:
     entered = tmp_path / "hold.entered"
     (tmp_path / "hold").touch()
     graph = graphs.asking_graph()
-    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
-        with (
-            worker(sidecar, tmp_path) as first,
-            tracing.get_tracer("the caller's").start_as_current_span("caller"),
-            caller(sidecar, "asking", graph) as runner,
-        ):
-            leave_at(runner, entered.exists)
-            first.kill()
-        (tmp_path / "hold").unlink()
-        with worker(sidecar, tmp_path), caller(sidecar, "asking", graph) as runner:
-            collect(runner)
-            until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
+    with (
+        worker(sidecar, tmp_path) as first,
+        tracing.get_tracer("the caller's").start_as_current_span("caller"),
+        caller(sidecar, "asking", graph) as runner,
+    ):
+        leave_at(runner, entered.exists)
+        first.kill()
+    (tmp_path / "hold").unlink()
+    with worker(sidecar, tmp_path), caller(sidecar, "asking", graph) as runner:
+        collect(runner)
+        until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
     spans, tree = below_caller(tmp_path / "spans")
     assert tree == [
         "attempt asking < step asking < invoke_agent asking",

@@ -11,19 +11,19 @@ from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExport
 from otlp_receiver import Receiver, receiving
 from test_killed_workers import caller, collect, leave_at
 
-from dapr_runners.sidecar import EmbeddedSidecar
 from dapr_runners.telemetry import instrument, uninstrument
+from engines import Sidecar
 from worker_processes import WorkerProcess
 
 FOLDER = Path(__file__).parent
 
 
 @pytest.mark.timeout(300)
-def test_one_trace_over_otlp(tmp_path: Path) -> None:
+def test_one_trace_over_otlp(sidecar: Sidecar, tmp_path: Path) -> None:
     entered, hold = tmp_path / "hold.entered", tmp_path / "hold"
     hold.touch()
     graph = graphs.asking_graph()
-    with receiving() as receiver, EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
+    with receiving() as receiver:
         endpoint = f"http://127.0.0.1:{receiver.port}"
         variables = {
             **sidecar.env(),
