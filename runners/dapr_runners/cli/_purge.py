@@ -28,12 +28,14 @@ def purge(
     status: Annotated[
         RunStatus | None, typer.Option("--status", help="With --older: those of a status.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask. Needed where there is no terminal.")
+    ] = False,
 ) -> None:
     """Delete all that is recorded for a run that has ended, or for many.
 
-    Asks before, on a terminal. With --older, runs that have not ended are left alone. The
-    checkpoints of a thread stay: they are its saver's.
+    Asks before, on a terminal; where there is none, nothing is deleted without --yes. With --older,
+    runs that have not ended are left alone. The checkpoints of a thread stay: they are its saver's.
     """
     from dapr_runners.engine import run_in_thread
 
@@ -47,7 +49,13 @@ def purge(
         else:
             chosen = _old(runs, before, runner, status)
         what = chosen[0] if len(chosen) == 1 else f"{len(chosen)} runs"
-        if chosen and not yes and sys.stdin.isatty():
+        if chosen and not yes:
+            if not sys.stdin.isatty():
+                raise typer.BadParameter(
+                    f"there is no terminal to ask on whether to delete all that is recorded for"
+                    f" {what}: nothing is deleted. Say --yes to delete it",
+                    param_hint="--yes",
+                )
             typer.confirm(f"Delete all that is recorded for {what}?", abort=True)
         for run in chosen:
             run_in_thread(runs.purge(run))

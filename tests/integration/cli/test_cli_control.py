@@ -139,22 +139,41 @@ def test_runs_are_purged(bench: Bench, worker: WorkerProcess) -> None:
     for thread in ("a", "b", "c"):
         bench.caller("steps").invoke({}, thread_id=thread)
     bench.caller("asking").invoke({}, thread_id="d")
-    said = run("purge", newest("asking"))
+    said = run("purge", newest("asking"), "--yes")
     assert "is purged" in said
     assert "no run" in run("show", said.split()[0], code=3)
-    assert run("purge", "--thread", "b").endswith("is purged.\n")
+    assert run("purge", "--thread", "b", "--yes").endswith("is purged.\n")
     assert listed() == [("c", "completed"), ("a", "completed")]
     assert run("purge", "--older", "1h", "--yes") == ""
     assert run("purge", "--older", "0s", "--status", "failed") == ""
-    assert len(run("purge", "--older", "0s", "--status", "completed").splitlines()) == 2
+    chosen = ["purge", "--older", "0s", "--status", "completed", "--yes"]
+    assert len(run(*chosen).splitlines()) == 2
     assert listed() == []
     assert "an age is a number" in run("purge", "--older", "long", code=2)
     assert "one of RUN, --thread and --older" in run("purge", "x", "--older", "1h", code=2)
 
 
+def test_nothing_is_purged_unasked(bench: Bench, worker: WorkerProcess) -> None:
+    for thread in ("a", "b"):
+        bench.caller("steps").invoke({}, thread_id=thread)
+    for chosen, what in (
+        (["--older", "0s"], "2 runs"),
+        (["--older", "0s", "--status", "completed"], "2 runs"),
+        ([newest("steps")], newest("steps")),
+        (["--thread", "b"], newest("steps")),
+    ):
+        with command("purge", *chosen) as process:
+            said, told = process.communicate()
+        assert (process.returncode, said) == (2, "")
+        told = " ".join(told.replace("│", " ").split())
+        assert f"no terminal to ask on whether to delete all that is recorded for {what}" in told
+        assert "Say --yes" in told
+        assert len(listed()) == 2
+
+
 def test_active_runs_are_not_purged(bench: Bench, worker: WorkerProcess) -> None:
     calling = bench.at_the_gate()
-    assert "is still active" in run("purge", newest("held"), code=5)
+    assert "is still active" in run("purge", newest("held"), "--yes", code=5)
     assert run("purge", "--older", "0s") == ""
     bench.open_gate()
     assert calling.result()[-1]["log"] == ["first", "gate", "last"]
