@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from dapr_runners.cli._options import AsJson, RunId, console, print_json
+from dapr_runners.cli._named import MaybeRunId, OfRunner, Thread, named
+from dapr_runners.cli._options import AsJson, console, print_json
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 
 if TYPE_CHECKING:
@@ -75,12 +76,15 @@ def show(
 @on_sidecar
 def decisions(
     where: Sidecar,
-    run_id: RunId,
+    run_id: MaybeRunId = None,
+    thread: Thread = None,
+    runner: OfRunner = None,
     as_json: AsJson = False,
 ) -> None:
     """List what was decided on the letters of a run, by whom, when and why."""
-    letters = _letters(where)
-    found = letters.decisions(run_id)
+    with where.runs() as runs:
+        run = named(runs, run_id, thread, runner)
+    found = _letters(where).decisions(run)
     if as_json:
         print_json([dataclasses.asdict(decision) for decision in found])
         return
@@ -135,10 +139,19 @@ def reconcile(
 
 
 @on_sidecar
-def reconcile_run(where: Sidecar, run_id: RunId, why: Why, who: Who = None) -> None:
+def reconcile_run(
+    where: Sidecar,
+    why: Why,
+    run_id: MaybeRunId = None,
+    thread: Thread = None,
+    runner: OfRunner = None,
+    who: Who = None,
+) -> None:
     """Have the reconcile functions of a parked run's effects asked again whether they happened."""
     by = who or getpass.getuser()
-    for letter in _letters(where).reconcile_run(run_id, who=by, why=why):
+    with where.runs() as runs:
+        run = named(runs, run_id, thread, runner)
+    for letter in _letters(where).reconcile_run(run, who=by, why=why):
         _console.print(escape(f"To be reconciled again: {letter}. Decided by {by}: {why}"))
 
 

@@ -6,7 +6,8 @@ import typer
 from rich.markup import escape
 
 from dapr_runners.cli._insights import insight_into
-from dapr_runners.cli._options import AsJson, Follow, RunId, console, print_json
+from dapr_runners.cli._named import MaybeRunId, OfRunner, Thread, named
+from dapr_runners.cli._options import AsJson, Follow, console, print_json
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ _HEAD = ("type", "id", "workflow_id", "replayed", "exception")
 @on_sidecar
 def events(
     where: Sidecar,
-    run_id: RunId,
+    run_id: MaybeRunId = None,
+    thread: Thread = None,
+    runner: OfRunner = None,
     after: Annotated[
         str | None, typer.Option("--from", help="Those after the event with this id.")
     ] = None,
@@ -37,7 +40,8 @@ def events(
 
     printer = console()
     with where.runs() as runs:
-        for event in _events(runs, run_id, after, follow):
+        run = named(runs, run_id, thread, runner)
+        for event in _events(runs, run, after, follow):
             told: Json = {k: plain(v) for k, v in event.items() if k != "exception"}
             if as_json:
                 print_json(told)

@@ -6,14 +6,16 @@ from typing import Annotated
 import typer
 
 from dapr_runners.cli._insights import insight_into
-from dapr_runners.cli._options import RunId
+from dapr_runners.cli._named import MaybeRunId, OfRunner, Thread, named
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 
 
 @on_sidecar
 def export(
     where: Sidecar,
-    run_id: RunId,
+    run_id: MaybeRunId = None,
+    thread: Thread = None,
+    runner: OfRunner = None,
     redact: Annotated[
         bool, typer.Option("--redact", help="Types and sizes in place of all values.")
     ] = False,
@@ -27,6 +29,7 @@ def export(
     from dapr_runners.engine import run_in_thread
 
     with where.runs() as runs:
-        insight = run_in_thread(insight_into(runs, run_id))
-        told = run_in_thread(export_run(runs, insight, run_id, redact=redact))
+        run = named(runs, run_id, thread, runner)
+        insight = run_in_thread(insight_into(runs, run))
+        told = run_in_thread(export_run(runs, insight, run, redact=redact))
     typer.echo(json.dumps(told, indent=2))

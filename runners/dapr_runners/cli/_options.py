@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-RunId = Annotated[str, typer.Argument(help="The run's id, as `list` shows it.", metavar="RUN")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Follow = Annotated[
     bool, typer.Option("--follow", "-f", help="Go on until the run ends, or Ctrl-C.")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from dapr_runners.cli._insights import insight_into
-from dapr_runners.cli._options import AsJson, Follow, RunId, console, print_json
+from dapr_runners.cli._named import MaybeRunId, OfRunner, Thread, named
+from dapr_runners.cli._options import AsJson, Follow, console, print_json
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 
 if TYPE_CHECKING:
@@ -18,7 +19,14 @@ _COLOURS = {"completed": "green", "failed": "red", "planned": "cyan"}
 
 
 @on_sidecar
-def show(where: Sidecar, run_id: RunId, follow: Follow = False, as_json: AsJson = False) -> None:
+def show(
+    where: Sidecar,
+    run_id: MaybeRunId = None,
+    thread: Thread = None,
+    runner: OfRunner = None,
+    follow: Follow = False,
+    as_json: AsJson = False,
+) -> None:
     """Show a run: its state, and its steps with attempts, times, waits, errors and effects.
 
     With --follow, each step is shown when it is over, and the state when the run is; with --json
@@ -29,11 +37,12 @@ def show(where: Sidecar, run_id: RunId, follow: Follow = False, as_json: AsJson 
     from dapr_runners.state import as_json as as_plain
 
     with where.runs() as runs:
+        found = named(runs, run_id, thread, runner)
         if follow:
-            _follow(runs, run_id, as_json)
+            _follow(runs, found, as_json)
             return
-        run = run_in_thread(runs.run(run_id))
-        steps = run_in_thread(with_effects(runs, run_id, run_in_thread(runs.steps(run_id))))
+        run = run_in_thread(runs.run(found))
+        steps = run_in_thread(with_effects(runs, found, run_in_thread(runs.steps(found))))
         questions = run_in_thread(_questions(runs, run))
     if as_json:
         plain: dict[str, Any] = dataclasses.asdict(run)

@@ -41,3 +41,19 @@ def test_completion_is_printed() -> None:
     result = CliRunner().invoke(app, ["--show-completion", "bash"])
     assert result.exit_code == 0, result.output
     assert "complete" in result.output
+
+
+def test_a_run_can_be_named_by_its_thread_everywhere() -> None:
+    command: Any = get_command(app)
+    commands = dict(command.commands)
+    letters = commands.pop("dead-letter").commands
+    commands |= {f"dead-letter {name}": each for name, each in letters.items()}
+    about_a_run = {
+        name: {option for parameter in each.params for option in parameter.opts}
+        for name, each in commands.items()
+        if any("RUN" in (parameter.metavar or "") for parameter in each.params)
+    }
+    reading = {"show", "events", "logs", "export", "dead-letter decisions"}
+    assert about_a_run.keys() >= {*reading, "answer", "reconcile"}
+    for name, options in about_a_run.items():
+        assert {"--thread", "--runner"} <= options, name
