@@ -36,6 +36,11 @@ class StepStatus(StrEnum):
     """How far a step is."""
 
     PLANNED = "planned"
+    """It has not begun, or is to begin again."""
+    WORKING = "working"
+    """It has begun, and nobody has recorded its end."""
+    LOST = "lost"
+    """Its worker is gone: the attempt is over, and another follows it when a worker is there."""
     WAITING = "waiting"
     """It is a question that is not answered yet."""
     COMPLETED = "completed"
@@ -44,3 +49,5 @@ class StepStatus(StrEnum):
     RETRIED = "retried"
     """The attempt failed, and another follows it."""
     FAILED = "failed"
+    LEFT = "left"
+    """Its run has ended without it."""

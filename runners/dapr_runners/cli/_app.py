@@ -12,6 +12,7 @@ from dapr_runners.cli._events import events
 from dapr_runners.cli._export import export
 from dapr_runners.cli._list import list_runs
 from dapr_runners.cli._purge import purge
+from dapr_runners.cli._questions import questions
 from dapr_runners.cli._retry import retry
 from dapr_runners.cli._run import run
 from dapr_runners.cli._show import show
@@ -34,6 +35,7 @@ app.command("show")(show)
 app.command("events")(events)
 app.command("logs", hidden=True)(events)
 app.command("export")(export)
+app.command("questions")(questions)
 app.command("answer")(answer)
 app.command("suspend")(suspend)
 app.command("resume")(resume)

@@ -2,15 +2,20 @@
 
 import dataclasses
 from itertools import islice
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from dapr_runners._statuses import RunStatus
+from dapr_runners._times import shown, with_iso
 from dapr_runners.cli._ages import age
 from dapr_runners.cli._options import AsJson, console, print_json
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
+from dapr_runners.cli._unreadable import Unreadable
+
+if TYPE_CHECKING:
+    from dapr_runners.engine import RunSummary
 
 _console = console()
 _COLOURS = {"completed": "green", "failed": "red", "parked": "red", "held up": "red"}
@@ -37,24 +42,32 @@ def list_runs(
     """List runs, the newest first: id, status, runner, thread, when begun, when last gone on.
 
     The status is pending, running, suspended, waiting (for answers), parked (for a decision: see
-    dead-letter), held up (by what is shown), interrupted, completed, failed or cancelled. Ages
-    count from when a run was begun. A workflow that Dapr's retention policy has purged is not
-    listed, though its records may be there. Needs the Dapr SDK 1.19.
+    dead-letter), held up (by what is shown), interrupted, completed, failed or cancelled. Times are
+    in UTC; ages count from when a run was begun. A workflow that Dapr's retention policy has purged
+    is not listed, though its records may be there. Runs that cannot be read are named on stderr,
+    and the exit code is 1 then. Needs the Dapr SDK 1.19.
     """
     from dapr_runners.engine import Wanted, iterate_in_thread
     from dapr_runners.engine import list_runs as listed
 
     ages = age(older, "--older"), age(newer, "--newer")
+    unreadable = Unreadable()
     with where.runs() as runs:
-        found = iterate_in_thread(listed(runs, Wanted(runner, thread, status, *ages)))
+        wanted = Wanted(runner, thread, status, *ages)
+        found = iterate_in_thread(listed(runs, wanted, unreadable))
         newest = list(islice(found, limit * (page - 1), limit * page))
     if as_json:
-        print_json([dataclasses.asdict(run) for run in newest])
-        return
+        print_json([with_iso(dataclasses.asdict(run)) for run in newest])
+    else:
+        _print(newest)
+    unreadable.exit()
+
+
+def _print(newest: "list[RunSummary]") -> None:
     width = max((len(run.run_id) for run in newest), default=0)
     for run in newest:
         colour = _COLOURS.get(run.status, "cyan")
-        times = f"{run.created_at:%Y-%m-%d %H:%M:%S}  {run.last_updated_at:%Y-%m-%d %H:%M:%S}"
+        times = f"{shown(run.created_at):<20}  {shown(run.last_updated_at):<20}"
         about = "  ".join([run.runner, run.thread or "-", *run.waits_for])
         _console.print(
             f"{escape(run.run_id):<{width}}  [{colour}]{run.status:<11}[/{colour}]  {times}"

@@ -20,10 +20,10 @@ OfRunner = Annotated[
 
 def named(runs: "Overview", run_id: str | None, thread: str | None, runner: str | None) -> str:
     """The id of the run that a command is about. One of ``run_id`` and ``thread`` must be given."""
-    from dapr_runners.engine import run_in_thread
+    from dapr_runners.engine import newest_of, run_in_thread
 
     if run_id is not None and thread is None:
         return runs.named(run_id)
     if run_id is None and thread is not None:
-        return run_in_thread(runs.newest_of(thread, runner))
+        return run_in_thread(newest_of(runs, thread, runner))
     raise typer.BadParameter("name the run with one of RUN and --thread")

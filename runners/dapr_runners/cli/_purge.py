@@ -11,6 +11,7 @@ from dapr_runners.cli._ages import age
 from dapr_runners.cli._named import MaybeRunId, OfRunner, Thread, named
 from dapr_runners.cli._options import console
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
+from dapr_runners.cli._unreadable import Unreadable
 
 if TYPE_CHECKING:
     from dapr_runners.engine import Overview
@@ -41,13 +42,14 @@ def purge(
 
     printer = console()
     before = age(older, "--older")
+    unreadable = Unreadable()
     with where.runs() as runs:
         if before is None:
             chosen = [named(runs, run_id, thread, runner)]
         elif run_id is not None or thread is not None:
             raise typer.BadParameter("name runs with one of RUN, --thread and --older")
         else:
-            chosen = _old(runs, before, runner, status)
+            chosen = _old(runs, before, runner, status, unreadable)
         what = chosen[0] if len(chosen) == 1 else f"{len(chosen)} runs"
         if chosen and not yes:
             if not sys.stdin.isatty():
@@ -60,10 +62,18 @@ def purge(
         for run in chosen:
             run_in_thread(runs.purge(run))
             printer.print(escape(f"{run} is purged."))
+    unreadable.exit()
 
 
-def _old(runs: "Overview", older: float, runner: str | None, status: RunStatus | None) -> list[str]:
+def _old(
+    runs: "Overview",
+    older: float,
+    runner: str | None,
+    status: RunStatus | None,
+    unreadable: Unreadable,
+) -> list[str]:
     from dapr_runners.engine import Wanted, iterate_in_thread, list_runs
 
     wanted = Wanted(runner=runner, status=status, older=older)
-    return [run.run_id for run in iterate_in_thread(list_runs(runs, wanted)) if run.status.is_over]
+    found = iterate_in_thread(list_runs(runs, wanted, unreadable))
+    return [run.run_id for run in found if run.status.is_over]

@@ -30,6 +30,7 @@ from dapr_runners.engine import (
     Progress,
     Telling,
     Turns,
+    Unreadable,
     Worker,
     end_key,
     mark_of,
@@ -125,9 +126,12 @@ class DeadLetters:
 
     # -- reading
 
-    def list(self, *, run_id: str | None = None) -> list[DeadLetter]:
-        """Those there are (of a run), oldest first."""
-        return run_in_thread(self._list(run_id))
+    def list(
+        self, *, run_id: str | None = None, unreadable: Unreadable | None = None
+    ) -> list[DeadLetter]:
+        """Those there are (of a run), oldest first. Of one that cannot be read, ``unreadable`` is
+        told; by default, a warning is logged."""
+        return run_in_thread(self._list(run_id, unreadable or _warn))
 
     def get(self, letter: str) -> DeadLetter:
         """The one whose id is ``letter``, with the record of its effect. Raises
@@ -177,7 +181,7 @@ class DeadLetters:
             self.reconcile(letter, who=who, why=why)
         return found
 
-    async def _list(self, run_id: str | None) -> "list[DeadLetter]":
+    async def _list(self, run_id: str | None, unreadable: Unreadable) -> "list[DeadLetter]":
         found: list[DeadLetter] = []
         for run, at in await self._letters.all(self._io):
             if run_id not in (None, run) or not self._may_see(run):
@@ -185,7 +189,7 @@ class DeadLetters:
             try:
                 plain = await self._letters.get(self._io, run, at)
             except UNREADABLE as error:  # the others are listed
-                logger.warning("the letter %s/%s cannot be read: %s", run, at, error)
+                unreadable(f"{run}/{at}", error)
                 continue
             if plain is None or self._runner not in (None, plain["runner"]):
                 continue
@@ -334,6 +338,10 @@ class DeadLetters:
     def _turns(self, plain: Json) -> Turns:
         mark = mark_of(plain["run_id"])
         return Turns(plain["runner"], self._codec, lambda: self._worker.client, _no_base, mark)
+
+
+def _warn(letter: str, error: Exception) -> None:
+    logger.warning("the letter %s cannot be read: %s", letter, error)
 
 
 def _no_base(run: str, mode: str) -> Json:

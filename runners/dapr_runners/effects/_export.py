@@ -9,9 +9,10 @@ from typing import Any, cast
 import grpc
 
 from dapr_runners import __version__
+from dapr_runners._times import with_iso
 from dapr_runners.effects._records import EffectRecords
 from dapr_runners.effects._states import with_effects
-from dapr_runners.engine import Insight, Json, Overview, said, sidecar_metadata
+from dapr_runners.engine import Insight, Json, Overview, said, sidecar_metadata, steps_of
 from dapr_runners.state import CorruptRecordError, as_json, as_size
 
 _FORMAT = 1
@@ -40,7 +41,9 @@ _STRUCTURE = frozenset(
     ]
 )
 """Entries of an event that are no values of the program's."""
-_OF_SPEC = frozenset(["framework", "runner", "fingerprint", "call", "saver", "how", "stream_mode"])
+_OF_SPEC = frozenset(
+    ["framework", "runner", "fingerprint", "call", "called", "saver", "how", "stream_mode"]
+)
 _OF_EFFECT = frozenset(
     [
         "run_id",
@@ -66,26 +69,27 @@ _TEXTS = ("message", "stack_trace")
 
 async def export_run(runs: Overview, insight: Insight, run: str, *, redact: bool = False) -> Json:
     """``run`` as JSON: ``versions``, ``run``, ``workflow``, ``spec``, ``steps`` (with attempts,
-    times, errors and effects), ``effects``, ``events``, ``questions`` and ``decisions``. With
-    ``redact``, every value of the program's is replaced by its type and size: its input, what its
-    steps give and say, texts of errors, names of threads and tenants, keys of effects."""
+    times, errors and effects), ``effects``, ``events``, ``questions`` and ``decisions``. Times are
+    in ISO 8601, in UTC. With ``redact``, every value of the program's is replaced by its type and
+    size: its input, what its steps give and say, texts of errors, names of threads and tenants,
+    keys of effects."""
     show: Callable[[Any], Any] = as_size if redact else as_json
     summary = await runs.run(run)
     run, state, spec = summary.run_id, runs.state(summary.run_id), await runs.spec(run)
-    steps = await with_effects(runs, run, await runs.steps(run))
+    steps = await with_effects(runs, run, await steps_of(runs, run))
     events = [event async for event in insight.events(runs, run, follow=False)]
     questions = await insight.questions(runs, run)
     plain = dataclasses.asdict(summary)
     return {
         "format": _FORMAT,
         "versions": _versions(runs.worker.address),
-        "run": _some(plain, plain.keys() - {"thread", "tenant", "error"}, show),
+        "run": _some(with_iso(plain), plain.keys() - {"thread", "tenant", "error"}, show),
         "workflow": {
             "status": None if state is None else state.runtime_status.name,
             "custom_status": None if state is None else _waits(state, show),
         },
         "spec": _some({k: _read(runs, v) for k, v in spec.items()}, _OF_SPEC, show),
-        "steps": [_step(dataclasses.asdict(step), show) for step in steps],
+        "steps": [_step(with_iso(dataclasses.asdict(step)), show) for step in steps],
         "effects": await _effects(runs, run, [e for s in steps for e in s.effects], show),
         "events": [_event(event, show) for event in events],
         "questions": [
@@ -93,7 +97,7 @@ async def export_run(runs: Overview, insight: Insight, run: str, *, redact: bool
             for each in questions
         ],
         "decisions": [
-            _some(each, {"letter", "what", "at"}, show)
+            _some(with_iso(each), {"letter", "what", "at"}, show)
             for each in await runs.letters.decisions(runs.io, run)
         ],
     }
@@ -143,7 +147,7 @@ async def _effects(
     told: list[Json] = []
     for each in found:
         if each is not None:
-            plain = dataclasses.asdict(each.record)
+            plain = with_iso(dataclasses.asdict(each.record))
             told.append(_some({k: _read(runs, v) for k, v in plain.items()}, _OF_EFFECT, show))
     return told
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from dapr_runners.effects._records import EffectRecords
-from dapr_runners.engine import Json, Overview, StepSummary
+from dapr_runners.engine import Json, Overview, StepSummary, steps_with_effects
 
 
 async def with_effects(runs: Overview, run: str, steps: list[StepSummary]) -> list[StepSummary]:
@@ -11,7 +11,7 @@ async def with_effects(runs: Overview, run: str, steps: list[StepSummary]) -> li
     ``attempt``."""
     records = EffectRecords(runs.io, runs.codec)
     told: list[StepSummary] = []
-    for step in await runs.with_effects(run, steps):
+    for step in await steps_with_effects(runs, run, steps):
         effects: list[Json] = []
         for effect in step.effects:
             found = await records.read(run, effect["key"])

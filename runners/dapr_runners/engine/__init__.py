@@ -16,6 +16,7 @@ from dapr_runners.engine._effect_keys import (
 from dapr_runners.engine._faults import sidecar_fault, without_sdk_log
 from dapr_runners.engine._following import those_after, told_to_the_end
 from dapr_runners.engine._halts import Abandons, Breaks, Halt, Parks
+from dapr_runners.engine._held_up import HeldUp, held_up
 from dapr_runners.engine._insight import Insight, Question
 from dapr_runners.engine._io import IO, BlockingIO, LoopIO, iterate_in_thread, run_in_thread
 from dapr_runners.engine._journal import Journal, Limits
@@ -29,15 +30,16 @@ from dapr_runners.engine._keys import (
     safe_name,
     spec_key,
 )
-from dapr_runners.engine._listing import Wanted, list_runs
+from dapr_runners.engine._listing import Unreadable, Wanted, list_runs
 from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._metadata import (
     missing_service_of,
     scheduler_answers,
     sidecar_metadata,
 )
+from dapr_runners.engine._named_runs import newest_of
 from dapr_runners.engine._outbox import unpacked
-from dapr_runners.engine._overview import Overview, RunSummary
+from dapr_runners.engine._overview import Overview
 from dapr_runners.engine._parked_event import parked_event, until_parked
 from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._probe import probe_workflows
@@ -48,12 +50,14 @@ from dapr_runners.engine._restart import restart
 from dapr_runners.engine._retry import Retry
 from dapr_runners.engine._retrying import retry
 from dapr_runners.engine._roster import Member, roster
+from dapr_runners.engine._run_steps import follow_steps, steps_of, steps_with_effects
+from dapr_runners.engine._run_summary import RunSummary
 from dapr_runners.engine._runner import MAX_VALUE_SIZE, Runner
 from dapr_runners.engine._sdk import receive_limit
 from dapr_runners.engine._serve import serve
+from dapr_runners.engine._step_summary import StepSummary
 from dapr_runners.engine._telling import Telling, require_worker
 from dapr_runners.engine._tenants import mark_of, tenant_mark, within
-from dapr_runners.engine._timeline import StepSummary, Timeline
 from dapr_runners.engine._turns import (
     Claim,
     MultitaskStrategy,
@@ -140,6 +144,7 @@ __all__ = [
     "EffectUnknownError",
     "EventNotFoundError",
     "Halt",
+    "HeldUp",
     "Insight",
     "InvalidOptionError",
     "InvalidRunIdError",
@@ -191,9 +196,9 @@ __all__ = [
     "StepTimeoutError",
     "Telling",
     "TenantMismatchError",
-    "Timeline",
     "Turns",
     "UnknownStepError",
+    "Unreadable",
     "UnsupportedSdkError",
     "Wanted",
     "Watch",
@@ -213,6 +218,8 @@ __all__ = [
     "digest",
     "effect_key",
     "end_key",
+    "follow_steps",
+    "held_up",
     "is_dead",
     "is_text",
     "iterate_in_thread",
@@ -220,6 +227,7 @@ __all__ = [
     "mark_of",
     "missing_service_of",
     "needs_parts",
+    "newest_of",
     "pack_spec",
     "parked_event",
     "probe_workflows",
@@ -240,6 +248,8 @@ __all__ = [
     "sidecar_fault",
     "sidecar_metadata",
     "spec_key",
+    "steps_of",
+    "steps_with_effects",
     "tenant_mark",
     "those_after",
     "told_to_the_end",

@@ -82,6 +82,11 @@ def untold_key(runner: str) -> str:
     return f"dr/untold/{safe_name(runner)[:32]}-{digest(runner)}"
 
 
+def unscheduled_key() -> str:
+    """State key of the names of runners that have had runs that no worker was there to schedule."""
+    return "dr/unscheduled"
+
+
 def dead_letters_key() -> str:
     """State key of the list of what waits for somebody's decision."""
     return "dr/dead-letters"

@@ -15,8 +15,7 @@ class Listed:
 
     async def all(self, io: IO) -> list[tuple[str, str]]:
         """What is listed, oldest first."""
-        data = await io.get(self._key)
-        return [] if data is None else [(run, at) for run, at in json.loads(data)]
+        return [(run, at) for run, at in await listed(io, self._key)]
 
     async def add(self, io: IO, run: str, at: str) -> None:
         """List ``at`` of ``run``, unless it is."""
@@ -35,6 +34,12 @@ class Listed:
 
     async def _change(self, io: IO, change: Callable[[list[Any]], list[Any] | None]) -> None:
         await change_list(io, self._key, change)
+
+
+async def listed(io: IO, key: str) -> list[Any]:
+    """The JSON list under the state key ``key``."""
+    data = await io.get(key)
+    return [] if data is None else json.loads(data)
 
 
 async def change_list(io: IO, key: str, change: Callable[[list[Any]], list[Any] | None]) -> None:

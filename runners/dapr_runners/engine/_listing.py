@@ -2,23 +2,31 @@
 
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
 
 from dapr.ext.workflow import WorkflowState
 
 from dapr_runners._statuses import RunStatus
 from dapr_runners.engine._keys import CANCELLED, end_key, record_key, spec_key
-from dapr_runners.engine._overview import Overview, RunSummary
+from dapr_runners.engine._overview import Overview
+from dapr_runners.engine._run_summary import RunSummary, summary_of
 from dapr_runners.engine._turns import unpack_spec
+from dapr_runners.engine._unscheduled import unscheduled
 from dapr_runners.engine._work import Record
 from dapr_runners.state import UNREADABLE
 
 logger = logging.getLogger("dapr_runners")
 
+Unreadable: TypeAlias = Callable[[str, Exception], None]
+"""Is told which run or letter cannot be read, and why, while the others are listed."""
+
+_Found: TypeAlias = tuple[str, WorkflowState | None]
+"""A run, and the state of its workflow, if that is scheduled."""
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _AT_ONCE = 16
 """Workflows that are asked for at a time: there is no call for several."""
 _READ = 50
@@ -36,23 +44,65 @@ class Wanted:
     older: float | None = None
     newer: float | None = None
 
+    def is_it(self, run: RunSummary) -> bool:
+        """Whether ``run`` is of the runner, thread and status."""
+        return (
+            self.runner in (None, run.runner)
+            and self.thread in (None, run.thread)
+            and self.status in (None, run.status)
+        )
 
-async def list_runs(runs: Overview, wanted: Wanted) -> AsyncIterator[RunSummary]:
+    def takes(self, begun: datetime | None, now: float) -> bool:
+        """Whether a run that was ``begun`` then is of the age, ``now``. One of which that is not
+        known is of no age."""
+        if begun is None:
+            return self.older is None and self.newer is None
+        age = now - begun.timestamp()
+        return (self.older is None or age > self.older) and (self.newer is None or age < self.newer)
+
+
+def _warn(run: str, error: Exception) -> None:
+    logger.warning("run %s cannot be read: %s", run, error)
+
+
+async def list_runs(
+    runs: Overview, wanted: Wanted, unreadable: Unreadable = _warn
+) -> AsyncIterator[RunSummary]:
     """Those of ``runs`` that are ``wanted``, the newest first. Who takes no more than the first few
     has no more read: of each run the state of its workflow is, which tells its runner and its age;
-    of those that these leave, in order, spec and end."""
+    of those that these leave, in order, spec and end. Of one that cannot be read ``unreadable`` is
+    told: whether it is wanted is not known."""
     now = time.time()
-    states = [(run, state) for run, state in await _states(runs) if _may_be(state, wanted, now)]
+    states = [
+        (run, state)
+        for run, state in await _states(runs)
+        if wanted.runner in (None, state.name or wanted.runner)
+        and wanted.takes(_utc(state.created_at), now)
+    ]
     states.sort(key=lambda each: (each[1].created_at, each[0]), reverse=True)
+    waiting = await _waiting(runs, wanted, now, unreadable)
     for first in range(0, len(states), _READ):
-        for summary in await _readable(runs, states[first : first + _READ]):
-            is_wanted = (
-                wanted.runner in (None, summary.runner)
-                and wanted.thread in (None, summary.thread)
-                and wanted.status in (None, summary.status)
-            )
-            if is_wanted:
+        for summary in await _readable(runs, [*states[first : first + _READ]], unreadable):
+            while waiting and _is_newer(waiting[0], summary):
+                yield waiting.pop(0)
+            if wanted.is_it(summary):
                 yield summary
+    for summary in waiting:
+        yield summary
+
+
+async def _waiting(
+    runs: Overview, wanted: Wanted, now: float, unreadable: Unreadable
+) -> list[RunSummary]:
+    """Those that wait for a worker to schedule them, the newest first."""
+    ids = [(run, None) for run in await unscheduled(runs, wanted.runner)]
+    found = await _readable(runs, [*ids], unreadable) if ids else []
+    chosen = [each for each in found if wanted.is_it(each) and wanted.takes(each.created_at, now)]
+    return sorted(chosen, key=lambda each: each.created_at or _NEVER, reverse=True)
+
+
+def _is_newer(one: RunSummary, other: RunSummary) -> bool:
+    return (one.created_at or _NEVER) >= (other.created_at or _NEVER)
 
 
 async def _states(runs: Overview) -> list[tuple[str, WorkflowState]]:
@@ -65,29 +115,23 @@ async def _states(runs: Overview) -> list[tuple[str, WorkflowState]]:
     return await runs.io.call(all_states)
 
 
-def _may_be(state: WorkflowState, wanted: Wanted, now: float) -> bool:
-    begun = state.created_at
-    if begun.tzinfo is None:
-        begun = begun.replace(tzinfo=UTC)
-    age = now - begun.timestamp()
-    return (
-        wanted.runner in (None, state.name or wanted.runner)
-        and (wanted.older is None or age > wanted.older)
-        and (wanted.newer is None or age < wanted.newer)
-    )
+def _utc(when: datetime) -> datetime:
+    return when.replace(tzinfo=UTC) if when.tzinfo is None else when
 
 
-async def _readable(runs: Overview, states: list[tuple[str, WorkflowState]]) -> list[RunSummary]:
+async def _readable(
+    runs: Overview, states: list[_Found], unreadable: Unreadable
+) -> list[RunSummary]:
     try:
         return await _summaries(runs, states)
     except UNREADABLE as error:
         if len(states) > 1:  # it is one of them
-            return [found for each in states for found in await _readable(runs, [each])]
-        logger.warning("run %s cannot be read: %s", states[0][0], error)
+            return [found for one in states for found in await _readable(runs, [one], unreadable)]
+        unreadable(states[0][0], error)
         return []
 
 
-async def _summaries(runs: Overview, states: list[tuple[str, WorkflowState]]) -> list[RunSummary]:
+async def _summaries(runs: Overview, states: list[_Found]) -> list[RunSummary]:
     keys = [key for run, _ in states for key in (spec_key(run), end_key(run))]
     found = await runs.io.get_many(keys)
     ends: dict[str, str] = {}
@@ -106,5 +150,5 @@ async def _summaries(runs: Overview, states: list[tuple[str, WorkflowState]]) ->
         if at is not None and (stored := record_key(run, at.decode())) in records:
             end = runs.decode(at.decode(), records[stored], stored)
         about: Any = unpack_spec(runs.codec, spec, run)
-        summaries.append(runs.summary(run, state, about, at, end))
+        summaries.append(summary_of(run, state, about, at, end, runs.codec))
     return summaries

@@ -9,8 +9,10 @@ and those that are innocent come through.
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Self
 
-from dapr_runners.engine._attempts import is_dead
+from dapr_runners.engine._attempts import is_dead, process_identity
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import attempts_key
 from dapr_runners.engine._work import Work
@@ -41,9 +43,9 @@ class PoisonGuard:
         """Count this attempt; an error when the step has begun too often. Follow with
         :meth:`left`, and with :meth:`came_back` before that if it raised."""
         key = attempts_key(work.run, work.key)
-        mine = [] if work.watch is None else [self._identity, work.watch.attempt_id]
+        mine = [self._identity, *([] if work.watch is None else [work.watch.attempt_id])]
         # Named, as creating what is there already counts as having created it.
-        if work.op == "begin" and await io.create(key, _attempt(1, *(mine or [self._identity]))):
+        if work.op == "begin" and await io.create(key, begun_mark(1, *mine)):
             return None
         counted = await io.get(key)
         begun = _number(key, counted) if counted else await self._begun_hot(work, io)
@@ -54,7 +56,7 @@ class PoisonGuard:
         if 0 < begun == self._limit - 1:
             await io.call(lambda: self._wait_to_be_alone(work))
         work.begun = begun + 1
-        await io.put_many({key: _attempt(work.begun, *mine)})
+        await io.put_many({key: begun_mark(work.begun, *mine)})
         return None
 
     async def age(self, work: Work, io: IO) -> float:
@@ -66,7 +68,7 @@ class PoisonGuard:
         """The attempt is over and its worker lives: it does not count."""
         key = attempts_key(work.run, work.key)
         try:
-            await io.put_many({key: _attempt(work.begun - 1)})
+            await io.put_many({key: begun_mark(work.begun - 1)})
         except DaprRunnersError:
             self._returned[key] = self._returned.get(key, 0) + 1
 
@@ -88,8 +90,33 @@ class PoisonGuard:
         return int(planner not in (None, self._identity) and is_dead(str(planner)))
 
 
-def _attempt(number: int, *more: str) -> bytes:
-    return " ".join([str(number), str(time.time()), *more]).encode()
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What says that an attempt has begun: the ``number``-th at its step that did not come back, at
+    ``time``, in seconds since the epoch. ``process`` is the identity of its worker's process, "" of
+    one that has come back."""
+
+    number: int
+    time: float
+    process: str
+
+    @classmethod
+    def read(cls, key: str, data: bytes) -> Self:
+        """The mark in ``data``, which is stored under the state key ``key``."""
+        number = _number(key, data)
+        parts = data.decode().split(" ")
+        return cls(number, float(parts[1]), " ".join(parts[2:5]) if number else "")
+
+    @property
+    def is_of_this_host(self) -> bool:
+        """Whether it can be seen from here whether the process lives."""
+        return self.process.partition(" ")[0] == process_identity().partition(" ")[0]
+
+
+def begun_mark(number: int, *process: str) -> bytes:
+    """The mark of the ``number``-th attempt, by the ``process`` with that identity, and more of
+    it."""
+    return " ".join([str(number), str(time.time()), *process]).encode()
 
 
 def _number(key: str, counted: bytes) -> int:

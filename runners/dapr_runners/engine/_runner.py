@@ -3,7 +3,6 @@
 import asyncio
 import copy
 import logging
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -12,6 +11,7 @@ from typing import Any, Self, get_args
 from dapr.ext.workflow import DaprWorkflowClient
 
 from dapr_runners.engine._answers import Answers
+from dapr_runners.engine._attempts import process_identity
 from dapr_runners.engine._bus import Bus, Cancelled
 from dapr_runners.engine._company import Company
 from dapr_runners.engine._control import Control
@@ -32,6 +32,7 @@ from dapr_runners.engine._keys import (
 )
 from dapr_runners.engine._live_log import LiveLog
 from dapr_runners.engine._patience import ASKING, PatientIO
+from dapr_runners.engine._poison import begun_mark
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._purging import Purge, end_of
 from dapr_runners.engine._reader import Chunk, Reader
@@ -49,7 +50,8 @@ from dapr_runners.engine._turns import (
     pack_spec,
     unpack_spec,
 )
-from dapr_runners.engine._untold import START, Lookout
+from dapr_runners.engine._unscheduled import list_unscheduled
+from dapr_runners.engine._untold import Lookout
 from dapr_runners.engine._watched import tell_answered, tell_cancelled
 from dapr_runners.engine._watching import watching
 from dapr_runners.engine._work import ANY_NAME, Adapter, Json, Record
@@ -186,7 +188,7 @@ class Runner:
         if self._life.started:
             return False
         try:
-            run_in_thread(self._telling.untold.add(self._blocking(), run, f"{START}{mode}"))
+            run_in_thread(list_unscheduled(self._blocking(), self.name, run, mode))
         except DaprRunnersError as error:
             logger.warning("run %s begins only if this call goes on to wait: %s", run, error)
         return True
@@ -336,7 +338,7 @@ class Runner:
 
     def _mark_begun(self, key: str) -> None:
         try:
-            run_in_thread(self._blocking().create(key, f"1 {time.time()}".encode()))
+            run_in_thread(self._blocking().create(key, begun_mark(1, process_identity())))
         except DaprRunnersError as error:
             # The step itself goes on, and finds out by itself whether the store is back.
             logger.warning("marking %s as begun: %s", key, error)

@@ -1,146 +1,112 @@
-"""The steps of a run, as its records tell of them: how each went, for people to read."""
+"""The steps of a run in the order of its plans, from its records."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
 from dapr_runners._statuses import StepStatus
+from dapr_runners.engine._step_summary import StepSummary, Summaries
 from dapr_runners.engine._work import Json, Record
-from dapr_runners.state import Codec, CorruptRecordError, describe_error
+from dapr_runners.state import Codec
 
 
 @dataclass(frozen=True, slots=True)
-class StepSummary:
-    """An attempt at a step of a run. ``key`` is that of its record, ``step_id`` that of the step,
-    the same for all attempts. ``began`` and ``ended`` are seconds since the epoch, ``waited`` the
-    seconds from when it was planned to when it began; None where not recorded. ``error`` is what it
-    failed with."""
+class Open:
+    """A step that no record tells the end of. ``marked`` is the record key that its attempt is
+    marked under when it begins. ``first`` is the first record of the lane inside the step: if it is
+    there, the step has begun. ``is_own`` says that it is a step of the program's."""
 
-    key: str
-    name: str
-    status: StepStatus
-    attempt: int
-    began: float | None
-    ended: float | None
-    step_id: str = ""
-    waited: float | None = None
-    error: str | None = None
-    effects: list[Json] = field(default_factory=list[Json])
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the attempt is over."""
-        return self.status not in (StepStatus.PLANNED, StepStatus.WAITING)
+    summary: StepSummary
+    marked: str
+    plan: Record | None
+    first: Record | None = None
+    is_own: bool = True
 
 
 class Timeline:
     """Reads ``records``, which are by key. ``codec`` reads their errors."""
 
     def __init__(self, records: Mapping[str, Record], codec: Codec) -> None:
-        self._codec = codec
+        self._read = Summaries(codec)
         self._attempts: dict[str, list[Record]] = {}
         for record in records.values():
             self._attempts.setdefault(record.key.partition("~")[0], []).append(record)
         for attempts in self._attempts.values():
             attempts.sort(key=lambda record: int(record.key.partition("~")[2] or 1))
 
-    def steps(self, lane: str = "") -> Iterator[StepSummary]:
-        """The steps, in the order of the plans."""
+    def steps(self, lane: str = "", name: str = "__start__") -> Iterator[StepSummary | Open]:
+        """The steps. What makes the next plan of a lane, and is no step of the program's, is among
+        those that are open, by the name of its activity."""
         number = 0
         before: Record | None = None
+        is_fused = False
         while (plan := self._newest(f"{lane}{number}")) is not None:
-            yield from self._on_the_way(plan)
+            yield from self._read.on_the_way(plan)
             if plan.outcome["k"] != "plan":
                 return
             before = plan
-            steps: list[Json] = plan.outcome["steps"]
-            for step in steps:
+            steps: list[Json] = [*plan.outcome["steps"]]
+            is_fused = len(steps) == 1 and bool(steps[0].get("fuse"))
+            for step in steps:  # of which some have others follow them
                 key = f"{lane}{number}:{step['id']}"
-                is_fused = len(steps) == 1 and bool(step.get("fuse"))
                 if step.get("loop"):
-                    yield from self.steps(f"{key}/")
-                yield from self._attempts_at(
-                    f"{lane}{number + 1}" if is_fused else key, key, step, before
-                )
+                    yield from self._loop(key, step, plan)
+                    steps += self._more(self._last_in(key))
+                else:
+                    at = f"{lane}{number + 1}" if is_fused else key
+                    yield from self._attempts_at(at, key, step, plan)
+                    steps += self._more(None if is_fused else self._newest(key))
             number += 1
+            name = plan.outcome["commit"]
+        if not is_fused:
+            at = f"{lane}{number}"
+            yield replace(self._next(at, at, {"name": name}, before), is_own=False)
 
-    def _attempts_at(self, at: str, key: str, step: Json, plan: Record) -> Iterator[StepSummary]:
+    def _attempts_at(
+        self, at: str, key: str, step: Json, plan: Record
+    ) -> Iterator[StepSummary | Open]:
         found = self._attempts.get(at, [])
         for record in found:
-            yield self._summary(record, key, step["name"], plan)
+            yield self._read.of(record, key, step["name"], plan)
         if not found or found[-1].outcome["k"] == "retry":
-            status = StepStatus.WAITING if step.get("wait") else StepStatus.PLANNED
-            yield StepSummary(at, step["name"], status, 0, None, None, key)
+            yield self._next(at, key, step, plan)
+
+    def _loop(self, key: str, step: Json, plan: Record) -> Iterator[StepSummary | Open]:
+        """A step with a lane inside: what is inside, and then the step itself."""
+        first = self._newest(f"{key}/0")
+        if first is None:  # what begins the lane begins the step
+            yield replace(_open(key, key, step, plan), marked=f"{key}/0")
+            return
+        yield from self.steps(f"{key}/", step["name"])
+        last = self._last_in(key)
+        if last is None or last.outcome["k"] == "retry":
+            yield replace(_open(key, key, step, plan), first=first)
+        else:
+            yield self._read.around(first, last, key, step["name"], plan)
+
+    def _next(self, at: str, key: str, step: Json, plan: Record | None) -> Open:
+        """The attempt that follows those at the step ``key``, which are recorded under ``at``."""
+        last = self._newest(at)
+        if last is not None and last.outcome["k"] == "retry":
+            at = f"{at}~{last.outcome['attempt']}"
+        return _open(at, key, step, plan)
+
+    def _last_in(self, key: str) -> Record | None:
+        """The record after the plans of the lane inside the step ``key``."""
+        number = 0
+        while (last := self._newest(f"{key}/{number}")) and last.outcome["k"] == "plan":
+            number += 1
+        return last
+
+    def _more(self, record: Record | None) -> list[Json]:
+        """The steps that were planned when ``record`` was made, to follow its own."""
+        if record is None or record.outcome["k"] != "step":
+            return []
+        return record.outcome.get("more") or []
 
     def _newest(self, key: str) -> Record | None:
         return found[-1] if (found := self._attempts.get(key)) else None
 
-    def _on_the_way(self, plan: Record) -> Iterator[StepSummary]:
-        """The steps that were performed on the way to a plan or an end, in its own activity."""
-        for told in (*plan.body.get("told", ()), *plan.body.get("known", ())):
-            if (outcome := told.get("outcome")) is None:
-                continue
-            error = next((outcome[kind] for kind in ("error", "fatal") if kind in outcome), None)
-            ended, took = outcome["ended"] or None, outcome["took"]
-            yield StepSummary(
-                plan.key,
-                told["key"].rpartition("!")[2].partition(".")[0],
-                StepStatus.COMPLETED if error is None else StepStatus.FAILED,
-                plan.attempt,
-                None if ended is None else ended - took,
-                ended,
-                told["key"],
-                error=self._described(error),
-            )
 
-    def _summary(self, record: Record, key: str, name: str, plan: Record) -> StepSummary:
-        began, ended = record.times or (None, None)
-        waited = None
-        if began is not None and plan.times is not None:
-            waited = max(0.0, began - plan.times[1])
-        return StepSummary(
-            record.key,
-            name,
-            _status_of(record),
-            record.attempt,
-            began,
-            ended,
-            key,
-            waited,
-            self._described(error_in(record)),
-        )
-
-    def _described(self, data: bytes | None) -> str | None:
-        if data is None:
-            return None
-        try:
-            told = describe_error(self._codec.decode(data))
-        except CorruptRecordError as damaged:
-            return str(damaged)
-        return f"{told['error_type']}: {told['message']}"
-
-
-def error_in(record: Record) -> bytes | None:
-    """The error that a record is of, encoded; None if it is of none, or too large to be in it."""
-    if _status_of(record) is not StepStatus.FAILED:
-        return None
-    body: Any = record.body
-    found: Any = body.get("error")
-    if record.outcome["k"] == "step":
-        told = body["known"]["outcome"] if "known" in body else body["result"]
-        found = told.get("error") or told.get("fatal")
-    return found if isinstance(found, bytes) else None  # a large one is an artifact
-
-
-def _status_of(record: Record) -> StepStatus:
-    outcome = record.outcome
-    match outcome["k"]:
-        case "retry":
-            return StepStatus.RETRIED
-        case "step":
-            raised = {"error": StepStatus.FAILED, "interrupt": StepStatus.INTERRUPTED}
-            return raised.get(outcome.get("raised") or "", StepStatus.COMPLETED)
-        case "end" if outcome["status"] in ("failed", "interrupted"):
-            return StepStatus(outcome["status"])
-        case _:
-            return StepStatus.COMPLETED
+def _open(at: str, key: str, step: Json, plan: Record | None) -> Open:
+    status = StepStatus.WAITING if step.get("wait") else StepStatus.PLANNED
+    return Open(StepSummary(at, step["name"], status, 0, None, None, key), at, plan)

@@ -347,9 +347,15 @@ class Turns:
         return Pointer(*cast(list[Any], plain))
 
 
+def no_base(run: str, mode: str) -> Json:
+    """Of turns that only look, or tell."""
+    raise AssertionError(f"{run} is not scheduled from here")
+
+
 def pack_spec(codec: Codec, fingerprint: str, spec: Json) -> bytes:
-    """What a run is started with, as stored; no two calls store the same."""
-    head = {"fingerprint": fingerprint, "call": secrets.token_hex(16)}
+    """What a run is started with, as stored; no two calls store the same. With ``called``, when
+    that is: seconds since the epoch."""
+    head = {"fingerprint": fingerprint, "call": secrets.token_hex(16), "called": time.time()}
     return codec.encode_plain({**head, **spec}, "the run's input")
 
 

@@ -22,7 +22,13 @@ from dapr_runners.engine._exits import cut_at_exit
 from dapr_runners.engine._hands import Hands
 from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
 from dapr_runners.engine._journal import Journal
-from dapr_runners.engine._keys import company_key, dead_letters_key, roster_key, untold_key
+from dapr_runners.engine._keys import (
+    company_key,
+    dead_letters_key,
+    roster_key,
+    unscheduled_key,
+    untold_key,
+)
 from dapr_runners.engine._metadata import missing_service
 from dapr_runners.engine._probe import probe_workflows
 from dapr_runners.engine._roster import Roster
@@ -347,8 +353,8 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 def _join(journal: Journal, store: StateStore, runner: str) -> None:
     """Say that this process works for ``runner``. Keys that were replaced since, or turned on, are
     left behind by what all runs share, which is never purged."""
-    shared = [company_key(runner), untold_key(runner), dead_letters_key(), roster_key()]
-    store.reseal(shared)
+    shared = [unscheduled_key(), dead_letters_key(), roster_key()]
+    store.reseal([company_key(runner), untold_key(runner), *shared])
     journal.company.join(store)
 
 

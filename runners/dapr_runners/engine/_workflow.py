@@ -47,6 +47,12 @@ TELLING = 2
 """Failures after which the workflow's status says what holds the run up."""
 
 
+def pause_after(faults: int, kind: str) -> float:
+    """Seconds until an activity is tried again that has failed so often, now with an error of type
+    ``kind``."""
+    return min(2.0 ** min(faults, 6), 10.0 if kind in PASSING else 60.0)
+
+
 def run_workflow(ctx: Any, inp: Json) -> Generator[Any, Any, Json]:
     """Drive one run from begin to end; the result is the last outcome."""
     return (yield from _Turn(ctx, inp).drive())
@@ -183,11 +189,10 @@ class _Turn:
         if faults >= TELLING:
             told = {"kind": kind, "step": item.get("step") or item["name"]}
             self._tell({**told, "detail": error.details.message} if kind == UNDELIVERED else told)
-        longest = 10.0 if kind in PASSING else 60.0
         again = {**_clean(item), "faults": faults}
         if kind == UNDELIVERED:
             again["unsent"] = True
-        self._delay(min(2.0 ** min(faults, 6), longest), again)
+        self._delay(pause_after(faults, kind), again)
 
     def _tell(self, waits_for: Json | None) -> None:
         """Say in the workflow's custom status what holds the run up."""

@@ -8,6 +8,7 @@ from dapr_runners.engine import (
     RetryRefusedError,
     StepNotFoundError,
     StepSummary,
+    steps_of,
 )
 from dapr_runners.langgraph._next_turn import NextTurn
 
@@ -31,7 +32,7 @@ async def retry_from(runs: Overview, run: str, step: str, again: bool) -> str:
             reason="it is of no thread, so its state is kept nowhere",
             remedy="Make a new call.",
         )
-    steps = await runs.steps(run)
+    steps = await steps_of(runs, run)
     chosen = _chosen(run, steps, step)
     number = int(chosen.partition(":")[0])
     effects = [

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
+from langgraph.errors import NodeError
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
@@ -119,6 +120,20 @@ def _tell(state: State) -> State:
     return {}
 
 
+def _mend(state: State, error: NodeError) -> State:
+    return {"log": [f"mended {error.node}"]}
+
+
+def mending() -> Any:
+    """A node that may fail, and what is done about it, beside another one."""
+    builder = StateGraph(State)
+    builder.add_node("last", last, error_handler=_mend)
+    builder.add_node("beside", beside)
+    for node in ("last", "beside"):
+        builder.add_edge(START, node)
+    return builder.compile()
+
+
 def telling() -> Any:
     """Tells a service that is not there."""
     builder = StateGraph(State)
@@ -168,6 +183,7 @@ GRAPHS = {
     "asking-twice": asking_twice,
     "paying": paying,
     "telling": telling,
+    "mending": mending,
     "saved": lambda: chain(first, beside, last, checkpointer=BreakingSaver()),
 }
 

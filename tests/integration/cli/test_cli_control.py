@@ -2,6 +2,7 @@
 
 import os
 import pty
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -65,6 +66,30 @@ def test_one_of_two_interrupts_is_answered(bench: Bench, worker: WorkerProcess) 
         "17",
         18,
     ]
+
+
+def test_what_is_asked_is_listed(bench: Bench, worker: WorkerProcess) -> None:
+    bench.caller("steps").invoke({}, thread_id="s")
+    bench.caller("asking").invoke({"number": 3}, thread_id="t")
+    bench.caller("asking-twice").invoke({}, thread_id="u")
+    asked = run_json("questions")
+    assert [(each["thread"], each["runner"]) for each in asked] == [
+        ("u", "asking-twice"),
+        ("u", "asking-twice"),
+        ("t", "asking"),
+    ]
+    (question,) = run_json("questions", "--runner", "asking")
+    assert question == asked[2]
+    assert (question["run_id"], question["prompt"]) == (newest("asking"), {"sure?": 3})
+    (shown,) = run_json("show", newest("asking"))["questions"]
+    assert {name: question[name] for name in shown} == shown
+    assert datetime.fromisoformat(question["last_updated_at"]).utcoffset() == timedelta(0)
+    (line,) = run("questions", "--thread", "t").splitlines()
+    assert line == f"{newest('asking')}  {question['key']}  t  {{'sure?': 3}}"
+    run("answer", question["run_id"], question["key"], "1")
+    run("show", "--thread", "t", "--follow")
+    assert run("questions", "--thread", "t") == ""
+    assert run_json("questions") == asked[:2]
 
 
 def test_what_cannot_be_answered(bench: Bench, worker: WorkerProcess) -> None:

@@ -2,14 +2,17 @@
 
 import asyncio
 import base64
+import json
 from typing import Any
 
 import pytest
 from cli_helpers import LISTS, run, run_json, run_lines, until
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
+from typer.testing import CliRunner
 from typing_extensions import TypedDict
 
+from dapr_runners.cli._app import app
 from dapr_runners.engine import tenant_mark
 from dapr_runners.langgraph import DaprWorkflowGraphRunner, StepRetry
 from engines import Sidecar
@@ -115,7 +118,7 @@ def test_encrypted_runs(sidecar: Sidecar, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_run_that_cannot_be_read_hides_no_other(
-    sidecar: Sidecar, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    sidecar: Sidecar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variable = "DAPR_RUNNERS_ENCRYPTION_KEYS"
     one, two = (f"{id}:" + base64.b64encode(id.encode() * 8).decode() for id in ("1234", "5678"))
@@ -124,5 +127,12 @@ def test_a_run_that_cannot_be_read_hides_no_other(
         with _runner(sidecar, _ask) as runner:
             asyncio.run(_run(runner, run_id, f"thread of {run_id}"))
     monkeypatch.setenv(variable, two)
-    assert [each["run_id"] for each in run_json("list")] == ["order-2"]
-    assert "run order-1 cannot be read" in caplog.text
+    for command in ("list", "questions"):
+        result = CliRunner().invoke(app, [command, "--json"])
+        assert result.exit_code == 1
+        assert [each["run_id"] for each in json.loads(result.stdout)] == ["order-2"]
+        assert "run order-1 cannot be read: The value of" in result.stderr
+        assert "order-1" not in result.stdout
+    result = CliRunner().invoke(app, ["purge", "--older", "0s", "--yes"])
+    assert (result.exit_code, result.stdout) == (1, "order-2 is purged.\n")
+    assert "run order-1 cannot be read: The value of" in result.stderr

@@ -2,6 +2,7 @@
 
 import json
 import operator
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -162,7 +163,10 @@ def test_a_run_is_cancelled(sidecar: Sidecar) -> None:
         calling = pool.submit(runner.invoke, {"odd": Odd(1)}, thread_id="t")
         assert entered.wait(60)
         (run,) = _listed("--status", "running")
-        assert _steps(run["run_id"]) == [("wait", "planned", 0)]
+        give_up_at = time.monotonic() + 60
+        while _steps(run["run_id"]) == [("wait", "planned", 0)]:  # marked a moment later
+            assert time.monotonic() < give_up_at
+        assert _steps(run["run_id"]) == [("wait", "working", 1)]
         assert _run("cancel", run["run_id"]) == f"{run['run_id']} is cancelled.\n"
         with pytest.raises(RunCancelledError):
             calling.result()

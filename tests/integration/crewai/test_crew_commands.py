@@ -83,6 +83,9 @@ def test_a_question_is_answered(make: Any, command: Any) -> None:
     until_waiting(command, run)
     (told,) = json.loads(command("show", run, "--json"))["questions"]
     assert (told["key"], told["prompt"]) == (question.key, question.prompt)
+    (listed,) = json.loads(command("questions", "--json"))
+    assert (listed["run_id"], listed["thread"], listed["key"]) == (run, "s", question.key)
+    assert question.key in command("questions", "--runner", runner.name)
     assert f"dapr-runners answer {run} KEY VALUE" in command("resume", run, code=5)
     assert "asks no question" in command("answer", run, "0:main!human.7", "x", code=3)
     said = command("answer", "--thread", "s", "--runner", runner.name, question.key, "17")

@@ -1,0 +1,76 @@
+"""What ``show`` says of a run that waits for something that is away; and times."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from cli_helpers import LISTS, Bench, newest, run, run_json, until
+
+from dapr_runners.engine import RunCancelledError
+from worker_processes import WorkerProcess
+
+pytestmark = [pytest.mark.timeout(120), LISTS]
+_TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
+
+
+@contextmanager
+def held_up(bench: Bench) -> Iterator[str]:
+    """A run that waits for a receiver of messages that is not there."""
+
+    def call() -> None:
+        with suppress(RunCancelledError):
+            bench.caller("telling").invoke({}, thread_id="t")
+
+    calling = threading.Thread(target=call)
+    calling.start()
+    until(lambda: "held up" in run("list"))
+    yield newest("telling")
+    run("cancel", newest("telling"))
+    calling.join()
+
+
+def test_what_holds_a_run_up_is_told(bench: Bench, worker: WorkerProcess) -> None:
+    before = datetime.now(UTC)
+    with held_up(bench) as run_id:
+        (held,) = run_json("show", run_id)["held_up"]
+        assert held["step"] == "tell"
+        assert held["error"].startswith("MessageUndeliveredError: ")
+        assert "127.0.0.1:9" in held["error"]
+        assert held["attempts"] >= 2
+        since = datetime.fromisoformat(held["since"])
+        assert before - timedelta(seconds=1) < since < datetime.now(UTC)
+        until(lambda: run_json("show", run_id)["held_up"][0]["next_try"] is not None)
+        told: list[Any] = run_json("show", run_id)["held_up"]
+        following = datetime.fromisoformat(told[0]["next_try"])
+        assert since < following < datetime.now(UTC) + timedelta(seconds=15)
+        text = run("show", run_id)
+        assert re.search(
+            rf"held_up           tell: since {_TIME}, tried \d+ times, (next try about {_TIME}|"
+            r"it is tried now)\n      MessageUndeliveredError: ",
+            text,
+        )
+    assert run_json("show", run_id)["held_up"] == []
+
+
+def test_times_say_that_they_are_in_utc(bench: Bench, worker: WorkerProcess) -> None:
+    before = datetime.now(UTC)
+    bench.caller("steps").invoke({}, thread_id="t")
+    until(lambda: run_json("list")[0]["status"] == "completed")
+    (listed,) = run_json("list")
+    shown = run_json("show", "--thread", "t")
+    times = [listed[name] for name in ("created_at", "last_updated_at")]
+    assert [shown[name] for name in ("created_at", "last_updated_at")] == times
+    times += [step[name] for step in shown["steps"] for name in ("began", "ended")]
+    for time in times:
+        at = datetime.fromisoformat(time)
+        assert at.utcoffset() == timedelta(0)
+        assert before - timedelta(seconds=1) < at < datetime.now(UTC) + timedelta(seconds=1)
+    assert len(re.findall(_TIME, run("list"))) == 2
+    text = run("show", "--thread", "t")  # which has the run's two, and when each step began
+    for time in (_TIME, r"\d\d:\d\d:\d\d"):
+        assert len(re.findall(time, text)) == 4
+    assert [step["status"] for step in shown["steps"]] == ["completed", "completed"]
