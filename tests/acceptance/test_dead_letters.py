@@ -1,6 +1,7 @@
 """What nobody knows, and what has used up its attempts, waits for a decision: by API and CLI."""
 
 import json
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -137,18 +138,39 @@ def test_the_command_line(cluster: Cluster) -> None:
     assert _cli("list", "--runner", "another") == ""
     shown = json.loads(_cli("show", listed["id"], "--json"))
     assert shown["record"]["execution_status"] == "unknown"
-    assert shown["idempotency_key"] in _cli("show", listed["id"])
+    assert datetime.fromisoformat(shown["time"]).utcoffset() == timedelta(0)
+    lines = _cli("show", listed["id"]).splitlines()
+    run, step = cluster.run_of("thread"), shown["step_id"]
+    assert lines[:7] == [
+        f"letter            {listed['id']}",
+        "kind              effect",
+        f"run_id            {run}",
+        "runner            acceptance",
+        "step              charge",
+        f"step_id           {step}",
+        f"attempts          {shown['attempts']}",
+    ]
+    since = f"{datetime.fromisoformat(shown['time']):%Y-%m-%d %H:%M:%S}Z"
+    assert lines[7:9] == [f"since             {since}", f"error             {shown['error']}"]
+    assert lines[9] == f"  effect charge  unknown    attempt 1  {shown['idempotency_key']}"
+    assert [line.split()[1] for line in lines if line.startswith("  decide")] == [
+        "resolve",
+        "retry",
+        "reconcile",
+        "drop",
+    ]
+    assert f"{since}  charge: charge" in _cli("list")
     said = _cli(
         "resolve", listed["id"], "--value", '"receipt 12"', "--who", "me", "--why", "I looked"
     )
-    assert said == f"Resolved {listed['id']}: effect of step charge. Decided by me: I looked\n"
+    assert said == f"{listed['id']} is resolved. Decided by me: I looked\n"
     assert worker.ask("call", "thread", _INPUT)["log"][1] == "receipt 12"
     assert json.loads(_cli("list", "--json")) == []
     run = cluster.run_of("thread")
     (decided,) = json.loads(_cli("decisions", run, "--json"))
     assert [decided[name] for name in ("letter", "what", "who")] == [listed["id"], "resolve", "me"]
-    assert "resolve" in _cli("decisions", run)
-    assert "me: I looked" in _cli("decisions", run)
+    (line,) = _cli("decisions", run).splitlines()
+    assert line.endswith(f"Z  {listed['id']} is resolved. Decided by me: I looked")
     result = CliRunner().invoke(app, ["dead-letter", "drop", listed["id"], "--why", "late"])
     assert result.exit_code == 3
     assert "There is no dead letter" in result.output
@@ -228,7 +250,7 @@ def test_all_effects_of_a_run_are_reconciled_again(cluster: Cluster) -> None:
     (letter,) = _letters(cluster).list()
     result = CliRunner().invoke(app, ["reconcile", letter.run_id, "--why", "it is back"])
     assert result.exit_code == 0
-    assert f"To be reconciled again: {letter.id}." in result.output
+    assert f"{letter.id} is to be reconciled again. Decided by " in result.output
     assert worker.ask("call", "thread", _INPUT)["log"][1] == "receipt for order 7"
     result = CliRunner().invoke(app, ["reconcile", letter.run_id, "--why", "once more"])
     assert (result.exit_code, result.exception.__class__) == (3, SystemExit)
@@ -240,9 +262,7 @@ def test_reconcile_is_asked_again(is_async: bool, cluster: Cluster) -> None:
     worker = _parked(cluster, "reconciled", is_async)
     (letter,) = _letters(cluster).list()
     said = _cli("reconcile", letter.id, "--who", "me", "--why", "it is back")
-    assert said == (
-        f"To be reconciled again: {letter.id}: effect of step charge. Decided by me: it is back\n"
-    )
+    assert said == f"{letter.id} is to be reconciled again. Decided by me: it is back\n"
     log = worker.ask("call", "thread", _INPUT)["log"]
     assert log == ["prepared", "receipt for order 7", "finalized"]
     assert cluster.effects.count("charge") == 1

@@ -4,16 +4,18 @@ import dataclasses
 import getpass
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
+from dapr_runners._times import shown, with_iso
+from dapr_runners.cli._letter_shown import DECIDED, decision_line, lines_of, said
 from dapr_runners.cli._named import MaybeRunId, OfRunner, Thread, named
 from dapr_runners.cli._options import AsJson, console, print_json
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
+from dapr_runners.cli._unreadable import Unreadable
 
 if TYPE_CHECKING:
     from dapr_runners.effects import DeadLetter, DeadLetters
@@ -40,17 +42,17 @@ def list_letters(
 ) -> None:
     """List dead letters, the oldest first: id, kind, step, since when, what is wrong."""
     letters = _letters(where, runner)
-    found = letters.list()
+    unreadable = Unreadable("letter")
+    found = letters.list(unreadable=unreadable)
     if as_json:
         print_json([_plain(letter) for letter in found])
-        return
-    for letter in found:
-        since = datetime.fromtimestamp(letter.time, UTC)
+    for letter in () if as_json else found:
         what = f"{letter.step}: {letter.effect}" if letter.effect else letter.step
         _console.print(
-            f"[bold]{escape(letter.id)}[/bold]  {letter.kind:<7}  {since:%Y-%m-%d %H:%M:%S}"
+            f"[bold]{escape(letter.id)}[/bold]  {letter.kind:<7}  {shown(letter.time)}"
             f"  {escape(what)}  {escape(letter.error)}"
         )
+    unreadable.exit()
 
 
 @dead_letter.command("show")
@@ -60,16 +62,14 @@ def show(
     letter: Letter,
     as_json: AsJson = False,
 ) -> None:
-    """Show all there is to know of a letter, with the record of its effect."""
-    letters = _letters(where)
-    plain = _plain(letters.get(letter))
+    """Show all there is to know of a letter, its effect, and what can be decided. Times are in
+    UTC."""
+    found = _letters(where).get(letter)
     if as_json:
-        print_json(plain)
+        print_json(_plain(found))
         return
-    record: dict[str, Any] = plain.pop("record") or {}
-    for name, value in {**plain, **record}.items():
-        if value not in (None, "", []):
-            _console.print(f"{name:<18}  {escape(str(value))}")
+    for line in lines_of(found):
+        _console.print(line)
 
 
 @dead_letter.command("decisions")
@@ -86,12 +86,10 @@ def decisions(
         run = named(runs, run_id, thread, runner)
     found = _letters(where).decisions(run)
     if as_json:
-        print_json([dataclasses.asdict(decision) for decision in found])
+        print_json([with_iso(dataclasses.asdict(decision)) for decision in found])
         return
     for decision in found:
-        when = datetime.fromtimestamp(decision.time, UTC)
-        about = f"{decision.what:<9}  {decision.letter}  {decision.who}: {decision.why}"
-        _console.print(f"{when:%Y-%m-%d %H:%M:%S}  {escape(about)}")
+        _console.print(decision_line(decision))
 
 
 @dead_letter.command("retry")
@@ -104,7 +102,7 @@ def retry(
 ) -> None:
     """It has not happened: do it again."""
     letters = _letters(where)
-    _decide(letters, letters.retry, letter, who, why, "Retried")
+    _decide(letters, letters.retry, letter, who, why, "retry")
 
 
 @dead_letter.command("resolve")
@@ -122,7 +120,7 @@ def resolve(
     except json.JSONDecodeError as error:
         raise typer.BadParameter(f"it is not JSON: {error}", param_hint="--value") from error
     letters = _letters(where)
-    _decide(letters, partial(letters.resolve, value=given), letter, who, why, "Resolved")
+    _decide(letters, partial(letters.resolve, value=given), letter, who, why, "resolve")
 
 
 @dead_letter.command("reconcile")
@@ -135,7 +133,7 @@ def reconcile(
 ) -> None:
     """Have the effect's reconcile function asked again whether it has happened."""
     letters = _letters(where)
-    _decide(letters, letters.reconcile, letter, who, why, "To be reconciled again:")
+    _decide(letters, letters.reconcile, letter, who, why, "reconcile")
 
 
 @on_sidecar
@@ -152,7 +150,7 @@ def reconcile_run(
     with where.runs() as runs:
         run = named(runs, run_id, thread, runner)
     for letter in _letters(where).reconcile_run(run, who=by, why=why):
-        _console.print(escape(f"To be reconciled again: {letter}. Decided by {by}: {why}"))
+        _console.print(escape(said(letter, DECIDED["reconcile"], by, why)))
 
 
 @dead_letter.command("drop")
@@ -165,7 +163,7 @@ def drop(
 ) -> None:
     """Give it up."""
     letters = _letters(where)
-    _decide(letters, letters.drop, letter, who, why, "Dropped")
+    _decide(letters, letters.drop, letter, who, why, "drop")
 
 
 def _decide(
@@ -174,13 +172,11 @@ def _decide(
     letter: str,
     who: str | None,
     why: str,
-    did: str,
+    what: str,
 ) -> None:
-    about = letters.get(letter)
     by = who or getpass.getuser()
     decide(letter, who=by, why=why)
-    said = f"{did} {letter}: {about.kind} of step {about.step}. Decided by {by}: {why}"
-    _console.print(escape(said))
+    _console.print(escape(said(letter, DECIDED[what], by, why)))
 
 
 def _letters(where: Sidecar, runner: str | None = None) -> "DeadLetters":
@@ -200,4 +196,4 @@ def _plain(letter: "DeadLetter") -> dict[str, Any]:
     if plain["record"] is not None:
         hidden = ("result", "exception", "order")
         plain["record"] = {k: v for k, v in plain["record"].items() if k not in hidden}
-    return plain
+    return with_iso(plain)
