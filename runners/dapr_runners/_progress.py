@@ -2,9 +2,11 @@
 
 import os
 import time
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from dapr_runners._times import duration
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -14,6 +16,8 @@ SHOWN_ELSEWHERE = "DAPR_RUNNERS_PROGRESS_SHOWN"
 
 _LONG = 1.0
 """Seconds after which it is worth a line that nothing new has happened."""
+_LOOK_EVERY = 2.0
+"""Seconds between two looks whether a worker is there, while nothing new happens."""
 _WAITS = {
     "worker": "waits for a worker",
     "timer": "waits for its time",
@@ -45,39 +49,36 @@ def line_of(all_at: list[At], now: float) -> "Text | None":
         return None
     at = long[0]
     line = Text("… ", style="dim")
-    line.append(f"{at.runner} ", style="bold")
+    if at.runner:
+        line.append(f"{at.runner} ", style="bold")
     if at.step:
         line.append(f"{at.step} ", style="cyan")
     if not at.waits:
         line.append(f"attempt {at.attempt} ")
-    line.append(_duration(now - at.since))
+    line.append(duration(now - at.since))
     if at.waits:
         line.append(f"  {_WAITS[at.waits]}", style="yellow")
         if at.until is not None and at.until > now:
-            line.append(f" (in {_duration(at.until - now)})", style="yellow")
+            line.append(f" (in {duration(at.until - now)})", style="yellow")
     if len(all_at) > 1:
         line.append(f"  and {len(all_at) - 1} more", style="dim")
     return line
 
 
-def _duration(seconds: float) -> str:
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    minutes, whole = divmod(whole, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{whole:02}s"
-
-
 class _Story:
-    """What a run is at, as its events tell."""
+    """What a run is at, as its events tell. ``is_worker_there`` says whether anybody works."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_worker_there: Callable[[], bool | None]) -> None:
+        self._is_worker_there = is_worker_there
         self._at: dict[str, At] = {}
         self._runner = ""
+        self._is_over = False
+        self._since = time.time()
+        self._looked_at, self._is_alone = 0.0, False
 
     def see(self, event: dict[str, Any]) -> None:
         kind, now = event["type"], time.time()
+        self._since = now
         key = str(event.get("node") or event.get("step", ""))
         self._runner = self._runner or str(event.get("workflow_id", "")).rpartition("-")[0]
         match kind:
@@ -97,6 +98,7 @@ class _Story:
                 self._at.pop(key, None)
             case _ if kind.startswith("workflow_") and kind != "workflow_started":
                 self._at.clear()
+                self._is_over = True
             case _:
                 pass
 
@@ -108,22 +110,51 @@ class _Story:
         for at in list(self._at.values()):
             if at.until is not None and at.until <= now:
                 at.waits, at.until, at.since = "", None, now
-        return line_of(list(self._at.values()), now)
+        all_at = list(self._at.values())
+        if not self._is_over and self._is_left_alone(now):
+            all_at = all_at or [At(self._runner, "", 1, self._since)]
+            all_at = [at if at.waits else replace(at, waits="worker") for at in all_at]
+        return line_of(all_at, now)
+
+    def _is_left_alone(self, now: float) -> bool:
+        """Whether nobody works, looked for now and again while nothing happens."""
+        if now - self._since < _LONG:
+            self._is_alone = False
+        elif now - self._looked_at >= _LOOK_EVERY:
+            self._is_alone = self._is_worker_there() is False
+            self._looked_at = now
+        return self._is_alone
 
 
-async def progress(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
+async def progress(
+    events: AsyncIterator[dict[str, Any]],
+    *,
+    store_name: str = "statestore",
+    host: str | None = None,
+    port: str | int | None = None,
+) -> AsyncIterator[dict[str, Any]]:
     """The ``events`` of a runner's ``run_async``, as they are. Meanwhile, what takes longer than a
-    second is shown at the bottom of the terminal: step, attempt, time, and what it waits for.
-    Nothing is shown where standard error is no terminal, nor beside ``dapr-runners run``, which
-    shows it itself."""
+    second is shown at the bottom of the terminal: step, attempt, time, and what it waits for, which
+    may be that a worker is there. Nothing is shown where standard error is no terminal, nor beside
+    ``dapr-runners run``, which shows it itself. ``store_name``, ``host`` and ``port`` are those of
+    the runner."""
     from rich.console import Console
 
     from dapr_runners._bottom_line import BottomLine
+    from dapr_runners.engine import is_worker_there
+    from dapr_runners.state import StateStore
 
-    story = _Story()
+    address = None
+    if port:
+        address = f"{host or os.environ.get('DAPR_RUNTIME_HOST', '127.0.0.1')}:{port}"
+    store = StateStore(store_name, address=address)
+    story = _Story(lambda: is_worker_there(store))
     console = Console(stderr=True, highlight=False)
     look = (lambda: None) if SHOWN_ELSEWHERE in os.environ else story.line
-    with BottomLine(console, look):
-        async for event in events:
-            story.see(event)
-            yield event
+    try:
+        with BottomLine(console, look):
+            async for event in events:
+                story.see(event)
+                yield event
+    finally:
+        store.close()

@@ -42,6 +42,7 @@ from dapr_runners.engine._outbox import unpacked
 from dapr_runners.engine._overview import Overview
 from dapr_runners.engine._parked_event import parked_event, until_parked
 from dapr_runners.engine._patience import PatientIO
+from dapr_runners.engine._presence import is_worker_there
 from dapr_runners.engine._probe import probe_workflows
 from dapr_runners.engine._pubsub import PubSub
 from dapr_runners.engine._reader import Chunk, Log, Reader
@@ -222,6 +223,7 @@ __all__ = [
     "held_up",
     "is_dead",
     "is_text",
+    "is_worker_there",
     "iterate_in_thread",
     "list_runs",
     "mark_of",

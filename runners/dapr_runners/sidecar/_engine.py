@@ -74,6 +74,8 @@ class Engine:
         self._ready: dict[str, Instance] = {}
         self._stalled: dict[str, Instance] = {}
         self.connected = asyncio.Event()
+        self.unstarted: dict[str, tuple[str, float]] = {}
+        """Instances that wait for a worker to be started: their names, and since when."""
         """Set while there is a worker."""
         self._history_nr = self.ledger.rows.highest("history")
         self._inbox_nr = self.ledger.rows.highest("inbox")
@@ -109,6 +111,15 @@ class Engine:
         self._dispatcher.close(stream)
         if not self._dispatcher.workers:
             self.connected.clear()
+
+    async def worker_for(self, instance_id: str, name: str) -> None:
+        """Wait for a worker to start an instance of the workflow ``name`` with."""
+        if not self.connected.is_set():
+            self.unstarted[instance_id] = name, time.time()
+            try:
+                await self.connected.wait()
+            finally:
+                self.unstarted.pop(instance_id, None)
 
     @property
     def workers(self) -> int:

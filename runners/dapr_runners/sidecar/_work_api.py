@@ -22,6 +22,9 @@ def work_under_way(engine: Engine) -> list[Row]:
         view = engine.ledger.view(instance_id)
         if view is not None:
             rows.extend(_rows_of(engine, view))
+    for instance_id, (name, since) in list(engine.unstarted.items()):
+        about: Row = {"run": instance_id, "runner": name, "step": "", "attempt": 1}
+        rows.append({**about, "since": since, "waits": "worker"})
     return sorted(rows, key=lambda row: row["since"])
 
 

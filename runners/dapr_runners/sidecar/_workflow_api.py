@@ -82,7 +82,7 @@ class WorkflowApi(task_hub.TaskHubSidecarServiceServicer):
         self, request: pb.CreateInstanceRequest, context: Context
     ) -> pb.CreateInstanceResponse:
         await self._check_store(context, f"{_CREATE}{_API_ERROR}")
-        await self._engine.connected.wait()
+        await self._engine.worker_for(request.instanceId, request.name)
         existing = self._engine.ledger.find(request.instanceId)
         if existing is not None:
             await self._check_stalled(existing, context, _CREATE)

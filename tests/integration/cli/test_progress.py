@@ -41,12 +41,17 @@ builder.add_edge(START, "long")
 retry = StepRetry(first_interval=5.0)
 
 async def main() -> None:
-    with DaprWorkflowGraphRunner(builder.compile(), name="slow", retry=retry) as runner:
-        events = runner.run_async({"x": 0})
-        async for event in progress(events) if "own" in sys.argv else events:
-            print(event["type"])
+    runner = DaprWorkflowGraphRunner(builder.compile(), name="slow", retry=retry)
+    runner.connect() if "call" in sys.argv else runner.start()
+    events = runner.run_async({"x": 0})
+    async for event in progress(events) if "own" in sys.argv else events:
+        print(event["type"])
+    runner.shutdown()
 
-asyncio.run(main())
+if "work" in sys.argv:
+    DaprWorkflowGraphRunner(builder.compile(), name="slow").serve()
+else:
+    asyncio.run(main())
 """
 RUN = [str(Path(sys.executable).with_name("dapr-runners")), "run", "--"]
 pytestmark = pytest.mark.timeout(300)
@@ -115,6 +120,59 @@ def test_a_program_shows_its_own_run(tmp_path: Path) -> None:
     assert code == 0
     assert re.search(r"long \d+s  waits for its next attempt \(in [1-5]s\)", _plain(shown))
     assert "workflow_completed" in shown
+
+
+def test_it_is_shown_that_no_worker_is_there(tmp_path: Path) -> None:
+    with EmbeddedSidecar(tmp_path / "sidecar.db") as sidecar:
+        workers: list[subprocess.Popen[bytes]] = []
+
+        def work() -> None:
+            command = [sys.executable, "program.py", "work"]
+            environment = os.environ | sidecar.env()
+            workers.append(subprocess.Popen(command, cwd=tmp_path, env=environment))
+
+        def read(text: str) -> bool:
+            if not workers and re.search(r"… \d+s  waits for a worker", text):
+                work()  # nobody has scheduled it until then
+            elif len(workers) == 1 and "slow long attempt 1 2s" in text:
+                workers[0].kill()
+                workers[0].wait()
+            if len(workers) == 1 and re.search(r"slow long \d+s  waits for a worker", text):
+                work()
+            return len(workers) == 2
+
+        command = [sys.executable, "program.py", "own", "call"]
+        try:
+            shown, code = on_a_terminal(tmp_path, command, read, **sidecar.env())
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+    assert code == 0, shown
+    assert len(workers) == 2
+    assert "workflow_completed" in shown
+
+
+def test_a_run_that_nobody_starts_is_shown_beside_a_sidecar(tmp_path: Path) -> None:
+    command = [*RUN, sys.executable, "program.py", "call"]
+    workers: list[subprocess.Popen[bytes]] = []
+
+    def read(text: str) -> bool:
+        port = re.search(r"gRPC (\d+)", text)
+        if not workers and port and re.search(r"slow \d+s  waits for a worker", text):
+            environment = {**os.environ, "DAPR_GRPC_PORT": port[1]}
+            worker = [sys.executable, "program.py", "work"]
+            workers.append(subprocess.Popen(worker, cwd=tmp_path, env=environment))
+        return bool(workers)
+
+    try:
+        shown, code = on_a_terminal(tmp_path, command, read)
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+    assert code == 0, shown
+    assert workers
 
 
 def test_it_is_shown_once(tmp_path: Path) -> None:
