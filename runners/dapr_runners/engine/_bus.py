@@ -56,6 +56,11 @@ class Bus:
         """Whether anybody in this process listens to ``run``."""
         return run in self._listeners
 
+    @property
+    def runs(self) -> int:
+        """How many runs somebody in this process listens to."""
+        return len(self._listeners)
+
     def publish(self, run: str, message: Message) -> None:
         """Hand ``message`` to the listeners of ``run``."""
         if run in self._listeners:

@@ -33,6 +33,9 @@ _QUIET_GROWTH = 1.1
 tenth of the time it has waited, or a second."""
 
 
+_CROWD = 50
+"""Runs that callers wait for in one process, from which on each of these looks more rarely."""
+
 IsAlone: TypeAlias = Callable[[], Awaitable[bool]]
 """Tells whether all that happens in a run happens in this process."""
 
@@ -70,6 +73,7 @@ class Reader:
         end_only: IsAlone | None = None,
     ) -> None:
         self._run = run
+        self._bus = bus
         self._io = io
         self._decode = decode
         self._progress = progress
@@ -130,7 +134,7 @@ class Reader:
     async def _held_back(self, is_alone: IsAlone) -> AsyncIterator[list[Event]]:
         """The events that are told until the end is, or is found to be there: in heaps."""
         if await is_alone():
-            self._pause = _STATUS_EVERY
+            self._pause = _STATUS_EVERY * self._crowd
         is_over = False
         while self.end is None and not self.broken and not is_over:
             messages: list[Message] | None = await self._inbox.take(self._pause)
@@ -154,12 +158,18 @@ class Reader:
             return False
         self._since_status += self._pause
         is_due = self._since_status >= _STATUS_EVERY
-        growth = 1.5 if alone else _QUIET_GROWTH
-        self._pause = min(self._pause * growth, _LAST_POLL)
+        if alone:
+            self._pause = min(self._pause * 1.5, _LAST_POLL * self._crowd)
+        else:
+            self._pause = min(self._pause * _QUIET_GROWTH, _LAST_POLL)
         if is_due:
             self._since_status = 0.0
             return await self._progress(self._run) in (Progress.BROKEN, Progress.ENDED)
         return not alone and await self._io.get(end_key(self._run)) is not None
+
+    @property
+    def _crowd(self) -> float:
+        return max(1.0, self._bus.runs / _CROWD)
 
     async def recorded(self) -> AsyncIterator[Record]:
         """The records there are right now, in any order: also those of steps that the run went on
