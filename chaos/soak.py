@@ -3,7 +3,8 @@
 Every run has to end with its result, no step may run again once it is recorded, and the memory of
 worker and sidecar and the size of the database have to level off, with retention on: in the last
 third of the time they may be a quarter more than in the middle third. The seed is printed; the same
-seed kills at the same times. Exits non-zero when something does not hold.
+seed kills at the same times, where the runs have gone on since the kill before. Exits non-zero when
+something does not hold.
 """
 
 import argparse
@@ -35,6 +36,11 @@ LATER_SECONDS = 120.0
 """How long a run may take that was begun before the time was up."""
 RETENTION_SECONDS = 5.0
 KILL_SECONDS = 4.0, 12.0
+WORKED_BYTES = 1000
+"""Notes of some 150 steps: so many have begun between two kills. A step that is cut each time it
+begins would be taken for one that kills."""
+NOISE_MIB = 16.0
+"""A smaller database is mostly the log that SQLite keeps beside it."""
 
 
 class State(TypedDict, total=False):
@@ -74,6 +80,7 @@ class Soak:
         self.kills = 0
         self.over = threading.Event()
         self._random = random.Random(seed)
+        self._noted_at_kill = 0
         self._worker = self._new_worker()
 
     def _new_worker(self) -> "subprocess.Popen[bytes]":
@@ -83,6 +90,8 @@ class Soak:
     def kill_now_and_then(self) -> None:
         """Until it is over."""
         while not self.over.wait(self._random.uniform(*KILL_SECONDS)):
+            if not self._has_worked():
+                continue
             self.kills += 1
             if self._random.random() < 0.5:
                 self._worker.kill()
@@ -91,10 +100,20 @@ class Soak:
             else:
                 self.sidecar.kill()
                 self.sidecar.start()
+            self._noted_at_kill = self._noted()
+
+    def _noted(self) -> int:
+        return self.executions.stat().st_size
+
+    def _has_worked(self) -> bool:
+        """Whether the runs have gone on since something was killed."""
+        return self._noted() - self._noted_at_kill > WORKED_BYTES
 
     def sample(self) -> None:
         """Until it is over."""
         while not self.over.wait(0.5):
+            if not self._has_worked():
+                continue  # who has just begun is small
             for name, pid in (("worker", self._worker.pid), ("sidecar", self.sidecar.pid)):
                 if pid is not None and (memory := resident(pid)) > 0:
                     self.samples[f"resident memory of the {name}, MiB"].append(memory)
@@ -122,6 +141,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5000)
     parser.add_argument("--minutes", type=float, default=20.0, help="no run is begun after that")
+    parser.add_argument("--at-least", type=int, default=0, help="runs, however long they take")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -153,9 +173,10 @@ def _bars(soak: Soak, options: argparse.Namespace) -> list[Bar]:
     give_up_at = time.monotonic() + options.minutes * 60
 
     def call(run: int) -> bool | None:
-        if time.monotonic() > give_up_at:
+        if time.monotonic() > give_up_at and run >= options.at_least:
             return None
-        while time.monotonic() < give_up_at + LATER_SECONDS:
+        late = max(time.monotonic(), give_up_at) + LATER_SECONDS
+        while time.monotonic() < late:
             try:
                 result = caller.invoke({"run": run}, thread_id=f"run-{run}")
             except SidecarUnreachableError:
@@ -198,7 +219,7 @@ def _again(executions: Path) -> int:
 def _growth(samples: list[float]) -> float:
     third = len(samples) // 3
     middle, end = samples[third : 2 * third], samples[2 * third :]
-    return median(end) / median(middle)
+    return median(end) / max(median(middle), NOISE_MIB)
 
 
 if __name__ == "__main__":

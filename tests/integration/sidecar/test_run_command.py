@@ -23,7 +23,7 @@ def _run(directory: Path, *arguments: str, **variables: str) -> "subprocess.Comp
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
     )
 
@@ -98,7 +98,7 @@ def test_signals_reach_the_program(tmp_path: Path, number: signal.Signals) -> No
         assert command.stdout is not None
         assert command.stdout.readline() == b"up\n"
         command.send_signal(number)
-        assert command.wait(60) == 5
+        assert command.wait(200) == 5
 
 
 def test_without_its_sidecar_the_program_is_ended(tmp_path: Path) -> None:
