@@ -95,7 +95,7 @@ class CrewAdapter:
             return False
         if work.op == "step":
             pending = driver.pending.get(work.item["task"])
-            return pending is not None and not pending.executing
+            return pending is not None and pending.told_here and not pending.executing
         return driver.plan == work.n
 
     async def perform(self, work: Work, io: IO) -> Produced:

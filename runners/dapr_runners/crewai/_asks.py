@@ -43,6 +43,9 @@ class Pending:
     """Seconds that it may take, if a time limit of CrewAI's counts."""
     outcome: Outcome | None = None
     executing: bool = False
+    told_here: bool = False
+    """Whether this program told of it: of one that it was asked for again, when it was driven here
+    anew, others may have the outcome."""
     ran_here: bool = False
 
     def known(self) -> Known:

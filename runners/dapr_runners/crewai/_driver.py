@@ -282,6 +282,7 @@ class Driver:
             for pending in new:
                 self._known[pending.key] = pending.known()
                 self._open.add(pending.key)
+                pending.told_here = True
             self.told = True
             return new
 

@@ -97,7 +97,9 @@ class GraphAdapter:
         if work.op == "begin":
             return not work.lane and self._scopes.is_new(work.run)
         live = self._lives.peek(work.run, work.lane, work.n)
-        return live is not None and work.item.get("task") not in live.started
+        if live is None or live.is_thawed:
+            return False
+        return work.item.get("task") not in live.started
 
     async def perform(self, work: Work, io: IO) -> Produced:
         scope = await self._scopes.get(work.run, work.item["mode"], io)

@@ -68,6 +68,8 @@ class Live:
         """Number of the plan it is parked at."""
         self.started: set[str] = set()
         """Tasks a step activity has run on this loop."""
+        self.is_thawed = False
+        """Whether others may have done steps of its plan before it was made."""
         self.results: dict[str, StepResult] = {}
         """By record key, what steps of the plan made in this process."""
         self.users = 0
@@ -152,6 +154,7 @@ class Live:
     def _parked(self) -> None:
         self.n += 1
         self.started.clear()
+        self.is_thawed = False
         self.results.clear()
         self.parking.results = None
         self.parking.timed_out = False

@@ -130,6 +130,7 @@ class Openings:
         with routed(Route(work.run, lambda _: None, driven=parking)):
             if not await advance(live, lambda _: None):
                 raise CorruptRecordError(key=record_key(work.run, at), reason="it has no plan")
+        live.is_thawed = True
         return live
 
     def require(self, work: Work, live: Live, task_ids: Iterable[str]) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from langgraph.graph import START, StateGraph
-from run_helpers import MakeRunner, Place, State
+from place import Place
+from run_helpers import MakeRunner, State
 
 from dapr_runners.engine import IO, Overview, Worker, _journal, _retrying, record_key, run_in_thread
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
