@@ -137,9 +137,11 @@ async def test_what_others_end_is_noticed(make_runner: MakeRunner, operation: st
     gate = Gate()
     runner = make_runner(chain(gate))
     others = Overview(runner.store, runner.worker)
-    waiting = asyncio.create_task(runner.ainvoke({"x": 1}, thread_id=runner.name))
+    before = set(others.ids())
+    waiting = asyncio.create_task(runner.ainvoke({"x": 1}))
     await asyncio.to_thread(gate.wait_until_entered)
-    await getattr(others, operation)(await others.newest_of(runner.name))
+    (run,) = set(others.ids()) - before
+    await getattr(others, operation)(run)
     with pytest.raises(RunCancelledError):
         await waiting
     gate.open()
