@@ -26,7 +26,7 @@ BIN = Path(sys.executable).parent
 
 
 def _program(name: str, *arguments: str) -> Program:
-    return Program([sys.executable, str(PROGRAMS / name), *arguments])
+    return Program([sys.executable, str(PROGRAMS / name), *arguments], timeout=200)
 
 
 def _run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -51,7 +51,9 @@ def test_the_points_of_a_run_are_its_steps_phases(counts: CrashTest) -> None:
     assert {point.step for point in found} == {"(start)", "first", "second"}
     for step in ("first", "second"):
         phases = [point.phase for point in found if point.step == step]
-        assert sorted(phases) == ["answered", "begins", "done", "recorded"]
+        # A step takes long enough to be killed in its middle where the machine is busy.
+        assert sorted({*phases} - {"halfway"}) == ["answered", "begins", "done", "recorded"]
+        assert len(set(phases)) == len(phases)
 
 
 def test_a_result_that_a_crash_changes_is_a_problem(counts: CrashTest) -> None:
@@ -152,6 +154,7 @@ def test_the_command_prints_what_came_of_each_crash(tmp_path: Path) -> None:
     assert ran.returncode == 1, ran.stdout + ran.stderr
     rows = re.findall(r"second (\w+) +│ (\w+) +│ (\w+)", ran.stdout)
     told = {phase: (ended, result) for phase, ended, result in rows}
+    told.pop("halfway", None)  # it took long, on a busy machine
     # The program may have had its result by then, so that the next start is a run of its own.
     assert told.pop("answered") in (("yes", "equal"), ("yes", "not"))
     assert told == {
