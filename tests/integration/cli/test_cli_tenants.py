@@ -136,3 +136,21 @@ def test_a_run_that_cannot_be_read_hides_no_other(
     result = CliRunner().invoke(app, ["purge", "--older", "0s", "--yes"])
     assert (result.exit_code, result.stdout) == (1, "order-2 is purged.\n")
     assert "run order-1 cannot be read: The value of" in result.stderr
+
+
+def test_a_letter_that_cannot_be_read_hides_no_other(
+    sidecar: Sidecar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = "DAPR_RUNNERS_ENCRYPTION_KEYS"
+    one, two = (f"{id}:" + base64.b64encode(id.encode() * 8).decode() for id in ("1234", "5678"))
+    letters: list[str] = []
+    for keys, thread in ((one, "first"), (f"{two},{one}", "second")):
+        monkeypatch.setenv(variable, keys)
+        with _runner(sidecar, _fail) as runner, pytest.raises(ConnectionError):
+            runner.invoke({}, thread_id=thread)
+        letters.append(run_json("dead-letter", "list")[-1]["id"])
+    monkeypatch.setenv(variable, two)
+    result = CliRunner().invoke(app, ["dead-letter", "list", "--json"])
+    assert result.exit_code == 1
+    assert [each["id"] for each in json.loads(result.stdout)] == letters[1:]
+    assert f"letter {letters[0]} cannot be read: The value of" in result.stderr
