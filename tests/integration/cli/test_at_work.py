@@ -9,7 +9,7 @@ from cli_helpers import LISTS, Bench, newest, run, run_json, until
 
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(120), LISTS]
+pytestmark = [pytest.mark.timeout(300), LISTS]
 
 
 def steps_of(run_id: str) -> dict[str, tuple[str, int]]:

@@ -7,7 +7,7 @@ from cli_helpers import LISTS, Bench, newest, run, run_json, run_lines
 
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(120), LISTS]
+pytestmark = [pytest.mark.timeout(300), LISTS]
 
 
 def test_what_reads_a_run_takes_its_thread(bench: Bench, worker: WorkerProcess) -> None:

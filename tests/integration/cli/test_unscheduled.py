@@ -8,7 +8,7 @@ from cli_helpers import LISTS, Bench, newest, run, run_json, run_lines, until
 
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(120), LISTS]
+pytestmark = [pytest.mark.timeout(300), LISTS]
 _WORKER = ["a worker to begin it"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from dapr.ext.workflow import DaprWorkflowClient
 from run_helpers import MakeRunner, Node, chain
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 class _Told(logging.Handler):
@@ -33,7 +33,7 @@ def test_nobody_is_told_that_no_worker_is_there(
     schedule = untyped.schedule_new_workflow
 
     def slow(*args: Any, **options: Any) -> Any:
-        assert told.is_there.wait(30)
+        assert told.is_there.wait(60)
         return schedule(*args, **options)
 
     monkeypatch.setattr(untyped, "schedule_new_workflow", slow)
