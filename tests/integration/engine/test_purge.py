@@ -106,7 +106,7 @@ async def test_a_purge_that_was_cut_can_be_done_again(
     runner = make_runner(
         GRAPHS[name](), retry=StepRetry(max_attempts=2, first_interval=0, retry_on=[ValueError])
     )
-    run_id = f"cut-{name}-{part}"
+    run_id = f"cut-{name}-{part * 10:.0f}"
     await collect(
         runner.run_async({"log": []}, stream_mode=["custom"], subgraphs=True, run_id=run_id)
     )
