@@ -24,6 +24,9 @@ _PATIENCE = 1.0
 """Seconds that a caller waits for a workflow to be terminated or purged."""
 _ANSWER_SECONDS = 3.0
 """With a worker, a sidecar answers in a fraction of that."""
+_ENDING, _LET_GO = "actor is closed", 0.02
+"""What daprd refuses for the moment in which it lets go of a workflow that has ended, in part; and
+seconds between two tries then."""
 _ANYBODY = "anybody"
 """An event that no workflow waits for."""
 OVER = ("COMPLETED", "FAILED", "TERMINATED", "CANCELED")
@@ -130,14 +133,19 @@ async def within(io: IO, seconds: float, call: Callable[[], Any]) -> "Future[Any
     """What ``call``, which tells a workflow something, leads to; not done if that takes longer."""
     told: Future[Any] = Future()
 
+    give_up_at = time.monotonic() + seconds
+
     def tell() -> None:
-        try:
-            told.set_result(call())
-        except Exception as error:
-            told.set_exception(error)
+        while not told.done():
+            try:
+                told.set_result(call())
+            except Exception as error:
+                if _ENDING in str(error) and time.monotonic() < give_up_at:
+                    time.sleep(_LET_GO)
+                else:
+                    told.set_exception(error)
 
     threading.Thread(target=tell, name="dapr-runners-tell", daemon=True).start()
-    give_up_at = time.monotonic() + seconds
     pause = 0.001
     while not told.done() and time.monotonic() < give_up_at:
         await io.sleep(pause)
