@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, cast
 
+import grpc
 from dapr.ext import workflow as sdk
 
 from dapr_runners.engine.errors import UnsupportedSdkError
@@ -20,9 +21,11 @@ from dapr_runners.engine.errors import UnsupportedSdkError
 UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
 try:
+    from dapr.ext.workflow._durabletask.internal import helpers, shared
+    from dapr.ext.workflow._durabletask.internal import protos as pb
     from dapr.ext.workflow._durabletask.task import CompositeTask, Task
 except ImportError as error:
-    raise UnsupportedSdkError(symbol="dapr.ext.workflow._durabletask.task") from error
+    raise UnsupportedSdkError(symbol=f"dapr.ext.workflow._durabletask: {error}") from error
 
 _PARENT, _COMPLETE, _RESULT = "_parent", "_is_complete", "_result"
 
@@ -120,3 +123,74 @@ def replace_spans(runtime: sdk.WorkflowRuntime, is_watched: Callable[[], bool]) 
     own: Callable[..., Any] | None = getattr(worker, "_activity_span", None)
     if own is not None:
         worker._activity_span = lambda *args: nullcontext() if is_watched() else own(*args)  # pyright: ignore
+
+
+def makes_spans() -> bool:
+    """Whether a span that the SDK makes for an activity goes anywhere."""
+    try:
+        from opentelemetry import trace
+    except ImportError:
+        return False
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
+_STREAM = "GetWorkItems"
+_REPLY = "CompleteActivityTask"
+_FIELDS = {
+    "WorkItem": ("activityRequest", "completionToken"),
+    "ActivityRequest": ("name", "input", "taskId", "workflowInstance"),
+    "ActivityResponse": ("instanceId", "taskId", "result", "failureDetails", "completionToken"),
+}
+
+for _message, _names in _FIELDS.items():
+    for _name in _names:
+        if _name not in getattr(pb, _message).DESCRIPTOR.fields_by_name:
+            raise UnsupportedSdkError(symbol=f"{_message}.{_name}")
+for _name in ("get_string_value", "new_failure_details"):
+    if not hasattr(helpers, _name):
+        raise UnsupportedSdkError(symbol=f"_durabletask.internal.helpers.{_name}")
+
+
+def is_stream_of_work(method: str | bytes) -> bool:
+    """Whether the gRPC ``method`` opens the stream on which a worker gets its work."""
+    return (method.decode() if isinstance(method, bytes) else method).endswith(_STREAM)
+
+
+def activity_in(item: Any) -> tuple[Any, str] | None:
+    """The request and the token of the activity that a work item asks for, if it asks for one."""
+    if not item.HasField("activityRequest"):
+        return None
+    return item.activityRequest, item.completionToken
+
+
+def reply_channel(runtime: sdk.WorkflowRuntime) -> grpc.Channel:
+    """A channel on the connection of the stream of ``runtime``, which equal arguments share: a
+    reply that is lost with it is lost with the stream, and its activity given out again."""
+    worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
+    untyped: Any = shared
+    return untyped.get_grpc_channel(
+        worker._host_address, worker._secure_channel, options=worker._channel_options
+    )
+
+
+def reply_call(channel: grpc.Channel) -> Any:
+    """The call that tells a sidecar what an activity gave."""
+    return channel.unary_unary(
+        f"/TaskHubSidecarService/{_REPLY}",
+        request_serializer=pb.ActivityResponse.SerializeToString,
+        response_deserializer=pb.CompleteTaskResponse.FromString,
+    )
+
+
+def activity_reply(about: Any, token: str, text: str | None, error: BaseException | None) -> Any:
+    """What :func:`reply_call` takes. ``about`` is the activity's request, or a reply to it;
+    ``text`` is the result in JSON."""
+    workflow = about.workflowInstance if isinstance(about, pb.ActivityRequest) else about
+    failure: Any = error
+    return pb.ActivityResponse(
+        instanceId=workflow.instanceId,
+        taskId=about.taskId,
+        completionToken=token,
+        result=helpers.get_string_value(text),
+        failureDetails=None if error is None else helpers.new_failure_details(failure),
+    )

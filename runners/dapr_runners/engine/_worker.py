@@ -6,21 +6,17 @@ here, and the stream opens when the first of them starts.
 
 import asyncio
 import functools
-import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import grpc
 from dapr.ext import workflow as sdk
 
-from dapr_runners.engine._concealed import concealed
+from dapr_runners.engine._activities import Activities
 from dapr_runners.engine._exits import cut_at_exit
-from dapr_runners.engine._hands import Hands
-from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
 from dapr_runners.engine._journal import Journal
 from dapr_runners.engine._keys import (
     company_key,
@@ -34,16 +30,10 @@ from dapr_runners.engine._probe import probe_workflows
 from dapr_runners.engine._roster import Roster
 from dapr_runners.engine._sdk import lift_message_limit, replace_spans, resolve_activities
 from dapr_runners.engine._watching import watching
-from dapr_runners.engine._work import ANY_NAME, Json
-from dapr_runners.engine._workflow import run_workflow
 from dapr_runners.engine.errors import DuplicateRunnerError, WorkflowEngineUnavailableError
 from dapr_runners.state import StateStore, sidecar_address
 
-logger = logging.getLogger("dapr_runners")
 T = TypeVar("T")
-
-STEP_THREADS = 64
-"""Synchronous steps that run at once in a process."""
 
 _SETTLE_SECONDS = 2.0
 
@@ -57,20 +47,14 @@ class Worker:
         self._journals: dict[str, Journal] = {}
         self._stores: dict[str, StateStore] = {}
         self._names: dict[str, list[str]] = {}
-        self._served: dict[str, tuple[Journal, BlockingIO, LoopIO, RelayIO]] = {}
-        self._registered: set[str] = set()
-        self._of_any_name: dict[str, Any] = {}
         self._runtime: sdk.WorkflowRuntime | None = None
         self._client: sdk.DaprWorkflowClient | None = None
         self._users = 0
         self._callers = 0
-        self._hands: Hands | None = None
+        self._activities: Activities | None = None
         self._roster: Roster | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stream_loop: asyncio.AbstractEventLoop | None = None
         self._ended: deque[str] = deque(maxlen=64)
-        self._busy = 0
-        self._is_held = False
 
     # -- runners
 
@@ -101,53 +85,10 @@ class Worker:
             self._names.pop(runner, None)
 
     def _register_with(self, runtime: sdk.WorkflowRuntime, runner: str) -> None:
-        store = self._stores[runner]
-        blocking = BlockingIO(store, self.afterwards)
-        relaying = RelayIO(store, blocking)
-        self._served[runner] = self._journals[runner], blocking, LoopIO(store), relaying
-
-        # The SDK marks the functions it registers, so each gets fresh ones.
-        def workflow(ctx: Any, inp: Any) -> Any:
-            return run_workflow(ctx, inp)
-
-        async def activity(_ctx: Any, item: Json) -> Json:
-            self._stream_loop = asyncio.get_running_loop()
-            if self._is_held:
-                await self._stream_loop.create_future()  # for good: until the stream is closed
-            self._busy += 1
-            try:
-                return await perform(item)
-            except Exception as error:
-                if not store.is_encrypted:
-                    raise
-                logger.warning("an activity of run %s failed: %r", item["run"], error)
-                raise concealed(error) from None
-            finally:
-                self._busy -= 1
-
-        async def perform(item: Json) -> Json:
-            journal, blocking, looping, relaying = self._served[runner]
-            if item["mode"] == "async":
-                return await self.on_loop(journal.execute(item, looping))
-            hands = self._hands
-            assert hands is not None
-            if item["op"] == "step" and "then" not in item:  # else it is alone
-                return await hands.relay(journal.execute(item, relaying))
-            return await hands.run(lambda: run_in_thread(journal.execute(item, blocking)))
-
-        untyped: Any = runtime
-        names = {runner, *(f"{runner}/{name}" for name in (*self._names[runner], "__control__"))}
-        if ANY_NAME in self._names[runner]:
-            self._of_any_name[runner] = _fresh(activity)
-        for name in sorted(names - self._registered):
-            if name == runner:
-                untyped.register_workflow(workflow, name=name)
-            else:
-                untyped.register_activity(_fresh(activity), name=name)
-        self._registered |= names
-
-    def _find_activity(self, name: str) -> Any:
-        return self._of_any_name.get(name.rpartition("/")[0])
+        assert self._activities is not None
+        self._activities.serve(
+            runtime, runner, self._journals[runner], self._stores[runner], self._names[runner]
+        )
 
     async def on_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run ``coroutine`` where the steps of runs of mode "async" run."""
@@ -163,11 +104,6 @@ class Worker:
                 )
                 thread.start()
             return self._loop
-
-    def afterwards(self, call: Callable[[], Any]) -> "Future[Any]":
-        """Run ``call`` when the work of this thread is over and told of."""
-        assert self._hands is not None
-        return self._hands.after(call)
 
     # -- life
 
@@ -192,14 +128,27 @@ class Worker:
             if self._runtime is not None:
                 return
             host, port = _host_port(self.address)
-            runtime = sdk.WorkflowRuntime(host=host, port=port, maximum_thread_pool_workers=16)
+            activities = Activities(self.loop)
+            runtime = sdk.WorkflowRuntime(
+                host=host,
+                port=port,
+                maximum_thread_pool_workers=16,
+                interceptors=[activities.intake],
+            )
             lift_message_limit(runtime)
-            resolve_activities(runtime, self._find_activity)
+            resolve_activities(runtime, activities.find)
             replace_spans(runtime, lambda: watching().watcher is not None)
+            activities.open(runtime)
+            self._activities = activities
             for runner in self._journals:
                 self._register_with(runtime, runner)
-            self._hands = Hands(STEP_THREADS, "dapr-runners-step")
-            runtime.start()
+            try:
+                runtime.start()
+            except BaseException:
+                activities.stop_answering()
+                activities.close()
+                self._activities = None
+                raise
             self._runtime = runtime
             if self._stores:
                 self._roster = Roster(next(iter(self._stores.values())), self.runners)
@@ -217,7 +166,7 @@ class Worker:
 
     def runners(self) -> list[str]:
         """Names of the runners whose work this process does."""
-        return list(self._served)
+        return [] if self._activities is None else list(self._activities.served)
 
     @property
     def is_working(self) -> bool:
@@ -227,12 +176,13 @@ class Worker:
     @property
     def busy(self) -> bool:
         """Whether a step is being executed."""
-        return self._busy > 0
+        return self._activities is not None and self._activities.is_busy
 
     def hold(self) -> None:
         """Begin no step any more. The sidecar gives those that it has sent to others once the
         stream is closed; no message would tell it before."""
-        self._is_held = True
+        if self._activities is not None:
+            self._activities.hold()
 
     def connect(self) -> None:
         """Be ready to schedule runs and to follow them, without a stream. Raises as :meth:`start`
@@ -285,26 +235,26 @@ class Worker:
             self._users -= 1
             if self._users > 0 or self._runtime is None:
                 return
+            self.hold()
             runtime, self._runtime = self._runtime, None
-            self._served, self._registered, self._of_any_name = {}, set(), {}
-            self._is_held = False
-            hands, self._hands = self._hands, None
+            activities, self._activities = self._activities, None
             loop, self._loop = self._loop, None
             client = self._idle_client()
             journals = [(each, self._stores[name]) for name, each in self._journals.items()]
             roster, self._roster = self._roster, None
+        if activities is not None:
+            activities.stop_answering()
         runtime.shutdown()
         if roster is not None:
             roster.leave()
-        self._close_stream_loop()
+        if activities is not None:
+            activities.close()
         for journal, store in journals:
             journal.company.leave(store)
         if client is not None:
             client.close()
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
-        if hands is not None:
-            hands.close()
 
     def cut(self) -> None:
         """Close the stream because the program ends. Steps in flight are cut, as by a kill."""
@@ -312,14 +262,10 @@ class Worker:
             self._settle()
         with self._lock:
             runtime, self._runtime = self._runtime, None
+        if self._activities is not None:
+            self._activities.stop_answering()
         if runtime is not None:
             runtime.shutdown()
-
-    def _close_stream_loop(self) -> None:
-        """The SDK leaves the loop it ran the stream on open, with its sockets."""
-        loop, self._stream_loop = self._stream_loop, None
-        if loop is not None and not loop.is_running():
-            loop.close()
 
     def probe(self) -> None:
         """Raises, in seconds, when the sidecar cannot run workflows."""
@@ -356,13 +302,6 @@ def _join(journal: Journal, store: StateStore, runner: str) -> None:
     shared = [unscheduled_key(), dead_letters_key(), roster_key()]
     store.reseal([company_key(runner), untold_key(runner), *shared])
     journal.company.join(store)
-
-
-def _fresh(activity: Callable[..., Coroutine[Any, Any, Json]]) -> Any:
-    async def run(ctx: Any, item: Json) -> Json:
-        return await activity(ctx, item)
-
-    return run
 
 
 def _host_port(address: str) -> tuple[str, str]:

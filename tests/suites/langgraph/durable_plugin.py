@@ -84,10 +84,11 @@ class Durable:
             return known.partition("/")[0] == name
 
         registry = self.worker._runtime._WorkflowRuntime__worker._registry
-        for names in (registry.orchestrators, registry.activities, self.worker._served):
+        activities = self.worker._activities
+        for names in (registry.orchestrators, registry.activities, activities.served):
             for known in filter(is_its, list(names)):
                 del names[known]
-        self.worker._registered = {n for n in self.worker._registered if not is_its(n)}
+        activities.registered = {n for n in activities.registered if not is_its(n)}
 
     def close(self) -> None:
         self.worker.stop()

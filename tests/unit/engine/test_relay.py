@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -32,6 +34,27 @@ class Store:
             tell(self.values.setdefault(key, value) == value, None)
 
 
+def relayed(hands: Hands, coroutine: Coroutine[Any, Any, Any]) -> Awaitable[Any]:
+    """What ``coroutine`` gives, driven by ``hands``."""
+    future: Future[Any] = Future()
+    hands.begin_relay(coroutine, lambda result, error: _settle(future, result, error))
+    return asyncio.wrap_future(future)
+
+
+def run(hands: Hands, call: Callable[[], Any]) -> Awaitable[Any]:
+    """What ``call`` gives in a thread of ``hands``."""
+    future: Future[Any] = Future()
+    hands.begin(call, lambda result, error: _settle(future, result, error))
+    return asyncio.wrap_future(future)
+
+
+def _settle(future: Future[Any], result: Any, error: BaseException | None) -> None:
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
 @pytest.fixture
 def store() -> Store:
     return Store()
@@ -57,7 +80,7 @@ async def test_fewer_threads_than_steps_that_wait_for_their_records(
         assert await io.create(str(number), b"x")
         return number
 
-    tasks = [asyncio.create_task(hands.relay(step(number))) for number in range(20)]
+    tasks = [relayed(hands, step(number)) for number in range(20)]
     await asyncio.to_thread(all_ran.wait, 60)  # before any record is there
     store.gate.set()
     assert await asyncio.gather(*tasks) == list(range(20))
@@ -80,7 +103,7 @@ async def test_a_lost_race_and_a_fault_go_on_where_they_may_block(
         won = await io.create("lost", b"ours")
         return first, won, threading.current_thread().name
 
-    first, won, second = await hands.relay(step())
+    first, won, second = await relayed(hands, step())
     assert not won
     assert first.startswith("test_") and second.startswith("test_")
     hands.close()
@@ -95,14 +118,14 @@ async def test_what_a_step_raises_reaches_its_caller(store: Store, io: RelayIO) 
         raise LookupError("mine")
 
     with pytest.raises(LookupError, match="mine"):
-        await hands.relay(step())
+        await relayed(hands, step())
     hands.close()
 
 
 async def test_steps_that_block_run_all_at_once() -> None:
     hands = Hands(8, "test")
     meeting = threading.Barrier(8, timeout=60)
-    await asyncio.gather(*(hands.run(meeting.wait) for _ in range(8)))
+    await asyncio.gather(*(run(hands, meeting.wait) for _ in range(8)))
     hands.close()
 
 
@@ -119,7 +142,7 @@ async def test_work_that_adapters_may_block_in_moves_to_such_a_thread(
         await io.create("k", b"x")
         return threading.current_thread().name, await io.run(blocking)
 
-    told_in, ran_in = await hands.relay(step())
+    told_in, ran_in = await relayed(hands, step())
     assert not told_in.startswith("test_")
     assert ran_in.startswith("test_")
     hands.close()

@@ -1,0 +1,135 @@
+"""What activities gave, sent to the sidecar.
+
+Whoever has a result leaves it here and goes on. Results that are there together are sent at once by
+one thread, which waits for the last of them only.
+"""
+
+import json
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+from dapr.conf import settings
+
+from dapr_runners.engine._hands import Hands
+from dapr_runners.engine._sdk import activity_reply, reply_call
+
+logger = logging.getLogger("dapr_runners")
+
+_SENDERS = 4
+"""Threads that send at once."""
+_SECONDS = 30.0
+"""For an answer to arrive in."""
+_CLOSING = 5.0
+"""Seconds in which what is ready still goes out when the worker stops. As in the SDK."""
+
+
+class Replies:
+    """Sends results to the sidecar, in threads of its own: those of the steps may all be taken.
+    ``lost`` is called when the sidecar may not have got one, and is to have it given out again."""
+
+    def __init__(self, lost: Callable[[], None]) -> None:
+        self._lost = lost
+        token: str | None = settings.DAPR_API_TOKEN
+        self._metadata = (("dapr-api-token", token),) if token else ()
+        self._hands = Hands(_SENDERS, "dapr-runners-reply")
+        self._lock = threading.Condition()
+        self._channel: grpc.Channel | None = None
+        self._call: Any = None
+        self._waiting: list[Any] = []
+        self._senders = 0
+        self._is_closed = False
+
+    def open(self, channel: grpc.Channel) -> None:
+        """Send on ``channel``, which is closed at the end."""
+        self._channel = channel
+        self._call = reply_call(channel)
+        self._hands.begin(lambda: None, lambda _result, _error: None)  # has a thread from now on
+
+    def send(self, request: Any, token: str, result: Any, error: BaseException | None) -> None:
+        """Answer the activity ``request``, which came with ``token``."""
+        text = None
+        try:
+            text = None if error is not None else json.dumps(result)
+            reply = activity_reply(request, token, text, error)
+        except Exception as refused:  # not JSON, or not Unicode
+            reply = activity_reply(request, token, None, RuntimeError(ascii(refused)))
+        with self._lock:
+            if self._is_closed:
+                return  # nobody listens any more: it is given out again
+            self._waiting.append(reply)
+            if self._senders >= min(_SENDERS, len(self._waiting)):
+                return
+            self._senders += 1
+        self._hands.go_on(self._send_all)
+
+    def _send_all(self) -> None:
+        try:
+            while batch := self._take():
+                self._send(batch)
+        finally:
+            with self._lock:
+                self._senders -= 1
+                self._lock.notify_all()
+
+    def _take(self) -> list[Any]:
+        with self._lock:
+            batch, self._waiting = self._waiting, []
+            return [] if self._is_closed else batch
+
+    def _send(self, batch: list[Any]) -> None:
+        *others, last = batch
+        try:
+            calls = [(reply, self._begin(reply)) for reply in others]
+            self._check(last, lambda: self._do(last))
+            for reply, call in calls:
+                self._check(reply, call.result)
+        except ValueError:  # the channel was closed under it
+            if not self._is_closed:
+                raise
+
+    def _begin(self, reply: Any) -> Any:
+        return self._call.future(reply, timeout=_SECONDS, metadata=self._metadata)
+
+    def _do(self, reply: Any) -> Any:
+        return self._call(reply, timeout=_SECONDS, metadata=self._metadata)
+
+    def _check(self, reply: Any, call: Callable[[], Any]) -> None:
+        try:
+            call()
+        except grpc.RpcError as raised:
+            error: Any = raised
+            if not self._is_closed:
+                self._failed(reply, error)
+
+    def _failed(self, reply: Any, error: Any) -> None:
+        """A reply is never sent twice: it could be taken for that of another step, when the run has
+        gone on meanwhile."""
+        match error.code():
+            case grpc.StatusCode.RESOURCE_EXHAUSTED if not reply.HasField("failureDetails"):
+                # Larger than the sidecar takes: without an answer it would be given out for ever.
+                failure = RuntimeError(f"the result of a step is too large: {error.details()}")
+                short = activity_reply(reply, reply.completionToken, None, failure)
+                self._check(short, lambda: self._do(short))
+            case grpc.StatusCode.UNKNOWN | grpc.StatusCode.NOT_FOUND:
+                # Another worker was faster, or the run is over.
+                logger.debug("a result of run %s is not wanted: %s", reply.instanceId, error)
+            case _:
+                logger.warning(
+                    "a result of run %s may not have reached the sidecar, and is asked for again:"
+                    " %s",
+                    reply.instanceId,
+                    error.details(),
+                )
+                self._lost()
+
+    def close(self) -> None:
+        """Send what is ready, and nothing after it."""
+        with self._lock:
+            self._lock.wait_for(lambda: self._senders == 0, timeout=_CLOSING)
+            self._is_closed = True
+        self._hands.close()
+        if self._channel is not None:
+            self._channel.close()
