@@ -8,8 +8,7 @@ import threading
 import time
 from http.client import HTTPException
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any, Self
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -18,6 +17,7 @@ from rich.text import Text
 
 from dapr_runners._bottom_line import BottomLine
 from dapr_runners._progress import SHOWN_ELSEWHERE, At, line_of
+from dapr_runners._signals import Signals, caught
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.sidecar import EmbeddedSidecar
 
@@ -105,13 +105,16 @@ def _run_app(command: list[str], sidecar: EmbeddedSidecar, app_port: int | None)
     if app_port is not None:
         environment["APP_PORT"] = str(app_port)
     lost = threading.Event()
-    with _Signals() as signals:
+    with caught(*_passed_on()) as signals:
         # The program is what whoever calls this command asks it to run.
         app = subprocess.Popen(command, env=environment)  # nosec B603
-        signals.forward_to(app)
         threading.Thread(target=_watch, args=(sidecar, app, lost), daemon=True).start()
+        passing_on = threading.Thread(target=_pass_on, args=(signals, app), daemon=True)
+        passing_on.start()
         with BottomLine(_console, lambda: _under_way(sidecar)):
             code = app.wait()
+        signals.end()
+        passing_on.join()
     if lost.is_set():
         return 1
     # As a shell reports a program that a signal ended.
@@ -146,34 +149,15 @@ def _watch(sidecar: EmbeddedSidecar, app: "subprocess.Popen[bytes]", lost: threa
         app.kill()
 
 
-class _Signals:
-    """Passes on to the program what is sent to this process."""
+def _passed_on() -> list[int]:
+    """The signals that are the program's, if this system has them."""
+    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+    return [getattr(signal, name) for name in names if hasattr(signal, name)]
 
-    def __init__(self) -> None:
-        self._app: subprocess.Popen[bytes] | None = None
-        self._early: list[int] = []
-        self._before: dict[int, Any] = {}
 
-    def forward_to(self, app: "subprocess.Popen[bytes]") -> None:
-        """From now on to ``app``, beginning with what came before."""
-        self._app = app
-        for number in self._early:
+def _pass_on(signals: Signals, app: "subprocess.Popen[bytes]") -> None:
+    """What is sent to this process goes to the program, with what came before it was there."""
+    while (number := signals.next()) is not None:
+        # A terminal sends Ctrl-C to the program as well: once is enough.
+        if number != signal.SIGINT or not sys.stdin.isatty():
             app.send_signal(number)
-
-    def __enter__(self) -> Self:
-        names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
-        numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-        self._before = {number: signal.signal(number, self._forward) for number in numbers}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _forward(self, number: int, _: FrameType | None) -> None:
-        if number == signal.SIGINT and sys.stdin.isatty():
-            return  # A terminal sends Ctrl-C to the program as well: once is enough.
-        if self._app is None:
-            self._early.append(number)
-        else:
-            self._app.send_signal(number)

@@ -1,11 +1,10 @@
 """Being a worker until a signal comes, and leaving without cutting what is being done."""
 
 import signal
-import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
+from dapr_runners._signals import caught
 from dapr_runners.engine._worker import Worker
 
 GRACE_SECONDS = 25.0
@@ -30,20 +29,27 @@ def serve(*runners: Served, grace: float = GRACE_SECONDS) -> None:
     gives out meanwhile wait: they go to other workers when this one is gone. To be called in the
     main thread of the program, else ValueError.
     """
-    stopping, hurrying = threading.Event(), threading.Event()
+    with caught(signal.SIGINT, signal.SIGTERM) as signals:
 
-    def heard(_signal: int, _frame: Any) -> None:
-        (hurrying if stopping.is_set() else stopping).set()
+        def told(seconds: float | None = None) -> bool:
+            return signals.next(seconds) is not None
 
-    with _signals(heard):
         try:
-            for runner in runners:
-                runner.start()
-            stopping.wait()
-            drain({runner.worker for runner in runners}, grace, hurrying.wait)
+            if not _start(runners, told):
+                told()
+            drain({runner.worker for runner in runners}, grace, told)
         finally:
             for runner in runners:
                 runner.shutdown()
+
+
+def _start(runners: tuple[Served, ...], told: Callable[[float], bool]) -> bool:
+    """Start ``runners``, until one is told to stop: whether one was."""
+    for runner in runners:
+        runner.start()
+        if told(0):
+            return True
+    return False
 
 
 def drain(workers: set[Worker], grace: float, wait: Callable[[float], bool]) -> None:
@@ -57,13 +63,3 @@ def drain(workers: set[Worker], grace: float, wait: Callable[[float], bool]) -> 
         # Twice: what has just ended is being told of.
         if quiet == 2 or wait(_PAUSE):
             return
-
-
-@contextmanager
-def _signals(handler: Callable[[int, Any], None]) -> Generator[None]:
-    before = {each: signal.signal(each, handler) for each in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)

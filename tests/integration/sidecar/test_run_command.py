@@ -5,11 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dapr_runners.sidecar import EmbeddedSidecar
+from signalling import send, send_beside
 
 RUN = [str(Path(sys.executable).with_name("dapr-runners")), "run"]
 PRINT_ENVIRONMENT = "import json, os; print(json.dumps(dict(os.environ)))"
@@ -80,8 +82,11 @@ def test_a_program_ended_by_a_signal(tmp_path: Path) -> None:
     assert _run(tmp_path, "--", sys.executable, "-c", program).returncode == 128 + signal.SIGKILL
 
 
+@pytest.mark.parametrize("send_it", [send, send_beside])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_signals_reach_the_program(tmp_path: Path, number: signal.Signals) -> None:
+def test_signals_reach_the_program(
+    tmp_path: Path, number: signal.Signals, send_it: Callable[[int, signal.Signals], None]
+) -> None:
     program = (
         "import signal, sys\n"
         f"signal.signal({int(number)}, lambda *_: sys.exit(5))\n"
@@ -97,7 +102,7 @@ def test_signals_reach_the_program(tmp_path: Path, number: signal.Signals) -> No
     ) as command:
         assert command.stdout is not None
         assert command.stdout.readline() == b"up\n"
-        command.send_signal(number)
+        send_it(command.pid, number)
         assert command.wait(200) == 5
 
 
