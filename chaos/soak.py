@@ -142,6 +142,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5000)
     parser.add_argument("--minutes", type=float, default=20.0, help="no run is begun after that")
     parser.add_argument("--at-least", type=int, default=0, help="runs, however long they take")
+    parser.add_argument("--growth", type=float, default=1.25, help="of the last third, at most")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -200,7 +201,7 @@ def _bars(soak: Soak, options: argparse.Namespace) -> list[Bar]:
         Bar("runs that ended", len(ended), 1, at_least=True),
         Bar("wrong results, and runs that did not end", ended.count(False), 0),
         Bar("recorded steps that ran again", _again(soak.executions), 0),
-        *(Bar(f"{name}: last third to middle", _growth(all_), 1.25)
+        *(Bar(f"{name}: last third to middle", _growth(all_), options.growth)
           for name, all_ in soak.samples.items()),
     ]  # fmt: skip
 

@@ -8,19 +8,21 @@ from dapr_runners.cli._findings import Finding
 
 _CONNECT_SECONDS = 3.0
 _ANSWER_SECONDS = 5
+_TRIES = 3
+"""A connection may break on a busy machine; to something else than a sidecar there is none."""
 
 
 def reach(address: str) -> tuple[Any, Finding | None]:
     """The sidecar's metadata, None where it does not tell; and what is wrong, if anything is."""
     import grpc
 
-    from dapr_runners.engine import sidecar_metadata
-
-    try:
-        return sidecar_metadata(address, _ANSWER_SECONDS), None
-    except grpc.RpcError as error:
-        call: Any = error
-        code, detail = call.code(), call.details() or ""
+    code, detail = grpc.StatusCode.OK, ""
+    for _ in range(_TRIES):
+        metadata, code, detail = _ask(address)
+        if code is grpc.StatusCode.OK:
+            return metadata, None
+        if code is not grpc.StatusCode.UNAVAILABLE or not _listens(address):
+            break
     match code:
         case grpc.StatusCode.UNAUTHENTICATED:
             return None, _token(address)
@@ -59,6 +61,19 @@ def reach(address: str) -> tuple[Any, Finding | None]:
                 " from its metadata is not checked",
                 "allow its metadata API, if the Configuration forbids it",
             )
+
+
+def _ask(address: str) -> tuple[Any, Any, str]:
+    """The sidecar's metadata; and else, the status code and what it says."""
+    import grpc
+
+    from dapr_runners.engine import sidecar_metadata
+
+    try:
+        return sidecar_metadata(address, _ANSWER_SECONDS), grpc.StatusCode.OK, ""
+    except grpc.RpcError as error:
+        call: Any = error
+        return None, call.code(), call.details() or ""
 
 
 def _token(address: str) -> Finding:

@@ -24,6 +24,7 @@ from fake_daprd import FakeDaprd, metadata
 
 from dapr_runners.cli import _checks, _reach, _sidecar_checks
 from dapr_runners.cli._checks import merged
+from dapr_runners.engine import sidecar_metadata
 from dapr_runners.sidecar import EmbeddedSidecar
 
 pytestmark = pytest.mark.timeout(240)
@@ -154,6 +155,28 @@ def test_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # 5. token wrong
+
+
+class BrokenOffError(grpc.RpcError):
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNAVAILABLE
+
+    def details(self) -> str:
+        return "Socket closed"
+
+
+def test_a_connection_that_broke_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = [BrokenOffError(), BrokenOffError()]
+
+    def flaky(address: str, seconds: float) -> Any:
+        if broken:
+            raise broken.pop()
+        return sidecar_metadata(address, seconds)
+
+    monkeypatch.setattr("dapr_runners.engine.sidecar_metadata", flaky)
+    with FakeDaprd() as daprd:
+        assert problems(daprd.port, status=0) == {}
+    assert not broken
 
 
 @pytest.mark.parametrize(
