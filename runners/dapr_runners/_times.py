@@ -3,15 +3,18 @@
 from datetime import UTC, datetime
 from typing import Any, cast
 
+NEVER = datetime.min.replace(tzinfo=UTC)
+"""Before all others: for a time that is not known."""
+
 
 def shown(when: datetime | float | None) -> str:
     """``when``, in seconds since the epoch or as a datetime, for people; "-" for none."""
-    return "-" if when is None else f"{_utc(when):%Y-%m-%d %H:%M:%S}Z"
+    return "-" if when is None else f"{utc(when):%Y-%m-%d %H:%M:%S}Z"
 
 
 def iso(when: datetime | float | None) -> str | None:
     """``when`` in ISO 8601, with microseconds and the offset; None for none, and for the epoch."""
-    return None if not when else _utc(when).isoformat(timespec="microseconds")
+    return None if not when else utc(when).isoformat(timespec="microseconds")
 
 
 _TIMES = (
@@ -59,7 +62,8 @@ def took(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 10 else duration(seconds)
 
 
-def _utc(when: datetime | float) -> datetime:
+def utc(when: datetime | float) -> datetime:
+    """``when``, in seconds since the epoch or as a datetime, as one that says that it is in UTC."""
     if isinstance(when, datetime):
         # The SDK's have no time zone, and are in UTC.
         return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)

@@ -1,18 +1,17 @@
 """What holds a run up, as the history of its workflow tells it."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import Any
 
 import grpc
 
 from dapr_runners._statuses import RunStatus
+from dapr_runners._times import utc
 from dapr_runners.engine._faults import sidecar_fault
+from dapr_runners.engine._overview import Overview
 from dapr_runners.engine._run_summary import RunSummary
 from dapr_runners.engine._workflow import pause_after
-
-if TYPE_CHECKING:
-    from dapr_runners.engine._overview import Overview
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class HeldUp:
     next_try: datetime | None
 
 
-async def held_up(runs: "Overview", run: RunSummary) -> list[HeldUp]:
+async def held_up(runs: Overview, run: RunSummary) -> list[HeldUp]:
     """What holds ``run`` up: empty of one that is not, and where the SDK or the sidecar has no
     history to read."""
     history: Any = getattr(runs.client, "get_workflow_history", None)
@@ -74,9 +73,5 @@ def _held_up(step: str, failed: list[Any], is_tried: bool) -> HeldUp:
     kind = details.error_type if details else "Exception"
     error = f"{kind}: {details.message}" if details else kind
     pause = timedelta(seconds=pause_after(len(failed), kind))
-    next_try = None if is_tried else _utc(failed[-1].timestamp) + pause
-    return HeldUp(step, error, len(failed), _utc(failed[0].timestamp), next_try)
-
-
-def _utc(when: datetime) -> datetime:
-    return when.replace(tzinfo=UTC) if when.tzinfo is None else when
+    next_try = None if is_tried else utc(failed[-1].timestamp) + pause
+    return HeldUp(step, error, len(failed), utc(failed[0].timestamp), next_try)

@@ -5,12 +5,13 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from dapr.ext.workflow import WorkflowState
 
 from dapr_runners._statuses import RunStatus
+from dapr_runners._times import NEVER, utc
 from dapr_runners.engine._keys import CANCELLED, end_key, record_key, spec_key
 from dapr_runners.engine._overview import Overview
 from dapr_runners.engine._run_summary import RunSummary, summary_of
@@ -26,7 +27,6 @@ Unreadable: TypeAlias = Callable[[str, Exception], None]
 
 _Found: TypeAlias = tuple[str, WorkflowState | None]
 """A run, and the state of its workflow, if that is scheduled."""
-_NEVER = datetime.min.replace(tzinfo=UTC)
 _AT_ONCE = 16
 """Workflows that are asked for at a time: there is no call for several."""
 _READ = 50
@@ -77,7 +77,7 @@ async def list_runs(
         (run, state)
         for run, state in await _states(runs)
         if wanted.runner in (None, state.name or wanted.runner)
-        and wanted.takes(_utc(state.created_at), now)
+        and wanted.takes(utc(state.created_at), now)
     ]
     states.sort(key=lambda each: (each[1].created_at, each[0]), reverse=True)
     waiting = await _waiting(runs, wanted, now, unreadable)
@@ -98,11 +98,11 @@ async def _waiting(
     ids = [(run, None) for run in await unscheduled(runs, wanted.runner)]
     found = await _readable(runs, [*ids], unreadable) if ids else []
     chosen = [each for each in found if wanted.is_it(each) and wanted.takes(each.created_at, now)]
-    return sorted(chosen, key=lambda each: each.created_at or _NEVER, reverse=True)
+    return sorted(chosen, key=lambda each: each.created_at or NEVER, reverse=True)
 
 
 def _is_newer(one: RunSummary, other: RunSummary) -> bool:
-    return (one.created_at or _NEVER) >= (other.created_at or _NEVER)
+    return (one.created_at or NEVER) >= (other.created_at or NEVER)
 
 
 async def _states(runs: Overview) -> list[tuple[str, WorkflowState]]:
@@ -113,10 +113,6 @@ async def _states(runs: Overview) -> list[tuple[str, WorkflowState]]:
             return [(run, state) for run, state in found if state is not None]
 
     return await runs.io.call(all_states)
-
-
-def _utc(when: datetime) -> datetime:
-    return when.replace(tzinfo=UTC) if when.tzinfo is None else when
 
 
 async def _readable(

@@ -1,7 +1,8 @@
 """The newest run of a thread, for who reads."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
+from dapr_runners._times import NEVER, utc
 from dapr_runners.engine._keys import spec_key
 from dapr_runners.engine._overview import Overview
 from dapr_runners.engine._run_summary import called_at
@@ -9,8 +10,6 @@ from dapr_runners.engine._tenants import mark_of
 from dapr_runners.engine._turns import Turns, no_base, unpack_spec
 from dapr_runners.engine._unscheduled import unscheduled
 from dapr_runners.engine.errors import AmbiguousThreadError, RunNotFoundError
-
-_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 async def newest_of(runs: Overview, thread: str, runner: str | None = None) -> str:
@@ -49,7 +48,7 @@ async def _runs_of(runs: Overview, thread: str) -> dict[str, list[tuple[datetime
         spec = unpack_spec(runs.codec, data, run)
         if spec.get("thread") == thread:
             state = runs.state(run)
-            created = called_at(spec) if state is None else state.created_at.replace(tzinfo=UTC)
+            created = called_at(spec) if state is None else utc(state.created_at)
             name = spec.get("runner") or (state.name if state else "")
-            found.setdefault(name, []).append((created or _NEVER, run))
+            found.setdefault(name, []).append((created or NEVER, run))
     return found

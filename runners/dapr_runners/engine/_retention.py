@@ -16,6 +16,7 @@ from typing import Any
 
 from dapr.ext.workflow import DaprWorkflowClient
 
+from dapr_runners._times import utc
 from dapr_runners.engine._dead_letters import Letters
 from dapr_runners.engine._io import IO, run_in_thread
 from dapr_runners.engine._keys import spec_key
@@ -81,9 +82,7 @@ class Retention:
     def _is_due(self, state: Any) -> bool:
         if state is None or state.name != self.name or state.runtime_status.name not in OVER:
             return False
-        ended: datetime = state.last_updated_at
-        ended = ended if ended.tzinfo else ended.replace(tzinfo=UTC)
-        return (datetime.now(UTC) - ended).total_seconds() > self.seconds
+        return (datetime.now(UTC) - utc(state.last_updated_at)).total_seconds() > self.seconds
 
     async def _is_wanted(self, io: IO, run: str) -> bool:
         spec = await io.get(spec_key(run))

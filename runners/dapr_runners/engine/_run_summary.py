@@ -1,12 +1,13 @@
 """A run, as its workflow, its spec and its end tell of it: how far it is, for people to read."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from dapr.ext.workflow import WorkflowState
 
 from dapr_runners._statuses import RunStatus
+from dapr_runners._times import utc
 from dapr_runners.engine._keys import CANCELLED
 from dapr_runners.engine._telling import OVER
 from dapr_runners.engine._tenants import mark_of
@@ -70,7 +71,7 @@ def summary_of(
         created = called_at(spec)
         times = created, _time_of(end) or created
     else:
-        times = _utc(state.created_at), _utc(state.last_updated_at)
+        times = utc(state.created_at), utc(state.last_updated_at)
     status, waits, error = _status(state, at, end, codec, waits_for)
     return RunSummary(
         run,
@@ -88,16 +89,12 @@ def summary_of(
 def called_at(spec: Json) -> datetime | None:
     """When the call was made that a run was started with, if that is known."""
     at = spec.get("called")
-    return datetime.fromtimestamp(at, UTC) if isinstance(at, float) else None
+    return utc(at) if isinstance(at, float) else None
 
 
 def _time_of(record: Record | None) -> datetime | None:
     times = None if record is None else record.times
-    return None if times is None else datetime.fromtimestamp(times[1], UTC)
-
-
-def _utc(when: datetime) -> datetime:
-    return when.replace(tzinfo=UTC) if when.tzinfo is None else when
+    return None if times is None else utc(times[1])
 
 
 def _status(
