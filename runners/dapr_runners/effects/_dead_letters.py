@@ -34,6 +34,7 @@ from dapr_runners.engine import (
     Worker,
     end_key,
     mark_of,
+    no_base,
     process_worker,
     resolved_key,
     restart,
@@ -337,15 +338,11 @@ class DeadLetters:
 
     def _turns(self, plain: Json) -> Turns:
         mark = mark_of(plain["run_id"])
-        return Turns(plain["runner"], self._codec, lambda: self._worker.client, _no_base, mark)
+        return Turns(plain["runner"], self._codec, lambda: self._worker.client, no_base, mark)
 
 
 def _warn(letter: str, error: Exception) -> None:
     logger.warning("the letter %s cannot be read: %s", letter, error)
-
-
-def _no_base(run: str, mode: str) -> Json:
-    raise AssertionError(f"{run} is not scheduled from here")
 
 
 def _decision(letter: str, what: str, who: str, why: str) -> Json:

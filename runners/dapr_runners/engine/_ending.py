@@ -13,6 +13,8 @@ from dapr_runners.engine._journal import UNNOTICED_ALONE
 from dapr_runners.engine._keys import end_key
 from dapr_runners.engine._telling import OVER
 
+ENDING_SECONDS = 5.0
+"""That the workflow of a run that has ended has to end too, where its records are to change."""
 _FIRST_PAUSE, _GROWTH = 0.005, 1.5
 
 

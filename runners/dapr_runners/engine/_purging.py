@@ -13,7 +13,7 @@ from dapr.ext.workflow import DaprWorkflowClient
 from dapr_runners.engine._bus import Bus
 from dapr_runners.engine._dead_letters import FAILED, PARKED, UNSENT, Letters
 from dapr_runners.engine._effect_keys import effect_keys
-from dapr_runners.engine._ending import at_rest, settled
+from dapr_runners.engine._ending import ENDING_SECONDS, at_rest, settled
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import (
     BROKEN,
@@ -34,8 +34,6 @@ from dapr_runners.engine.errors import RunNotEndedError, RunNotFoundError
 from dapr_runners.state import Artifacts, Codec, CorruptRecordError, StateStore
 
 logger = logging.getLogger("dapr_runners")
-_PATIENCE = 5.0
-"""Seconds that the workflow of a run that has ended may take to end too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ class Purge:
     async def _has_ended(self, io: IO, run: str) -> bool:
         """Wait for the workflow of ``run``, which is about to end; whether there is one."""
         client = self.client()
-        state = await settled(io, client, run, _PATIENCE)
+        state = await settled(io, client, run, ENDING_SECONDS)
         if state is None or state.runtime_status.name in OVER:
             return state is not None
         if await io.get(end_key(run)) is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dapr.ext.workflow import DaprWorkflowClient
 
-from dapr_runners.engine._ending import at_rest, settled
+from dapr_runners.engine._ending import ENDING_SECONDS, at_rest, settled
 from dapr_runners.engine._io import IO
 from dapr_runners.engine._keys import attempts_key, end_key, record_key, sent_key, spec_key
 from dapr_runners.engine._telling import OVER, require_worker, tell_now
@@ -25,8 +25,6 @@ from dapr_runners.engine.errors import (
 )
 from dapr_runners.state import Codec
 
-_PATIENCE = 5.0
-"""Seconds that the workflow of a run that has failed may take to end."""
 _AT_WORK = "awaiting an activity"
 """What a sidecar answers when the workflow before has an activity that has not ended."""
 
@@ -53,7 +51,7 @@ async def restart(
     thread: str | None = unpack_spec(codec, spec, run).get("thread")
     if thread is not None and await turns.current(io, thread) != run:
         raise RunSupersededError(run_id=run, thread=thread)
-    state = await settled(io, client, run, _PATIENCE, payloads=True)
+    state = await settled(io, client, run, ENDING_SECONDS, payloads=True)
     if state is None:
         raise RunNotFoundError(run_id=run)
     if state.runtime_status.name not in OVER:

@@ -74,9 +74,9 @@ class Engine:
         self._ready: dict[str, Instance] = {}
         self._stalled: dict[str, Instance] = {}
         self.connected = asyncio.Event()
+        """Set while there is a worker."""
         self.unstarted: dict[str, tuple[str, float]] = {}
         """Instances that wait for a worker to be started: their names, and since when."""
-        """Set while there is a worker."""
         self._history_nr = self.ledger.rows.highest("history")
         self._inbox_nr = self.ledger.rows.highest("inbox")
 
