@@ -54,12 +54,12 @@ class Activities:
         self._is_held = False
         self._hands = Hands(STEP_THREADS, "dapr-runners-step")
         self._replies = Replies(lambda: self.intake.break_off())
-        self.intake = Intake(self._takes, self._take, self._replies)
+        self.intake = Intake(self._taken_for, self._begin, self._replies)
         """What takes them off the stream."""
 
     def open(self, runtime: sdk.WorkflowRuntime) -> None:
         """Be ready for the stream that ``runtime`` is about to open."""
-        self._hands.begin(lambda: None, lambda _result, _error: None)  # has a thread from now on
+        self._hands.open()
         self._replies.open(reply_channel(runtime))
 
     # -- runners
@@ -135,16 +135,12 @@ class Activities:
         runner = self._runner_of.get(activity, around if around in self._of_any_name else None)
         return runner if runner in self.served else None
 
-    def _takes(self, activity: str) -> bool:
-        """Whether ``activity`` is done without the SDK, which may be to make a span of it."""
-        return self._runner_named(activity) is not None and (
-            watching().watcher is not None or not makes_spans()
-        )
-
-    def _take(self, activity: str, item: Json, done: Done) -> None:
+    def _taken_for(self, activity: str) -> str | None:
+        """The runner whose ``activity`` is done without the SDK, which may be to make a span of
+        it."""
         runner = self._runner_named(activity)
-        if runner is not None:
-            self._begin(runner, item, done)
+        is_left = watching().watcher is None and makes_spans()
+        return None if is_left else runner
 
     def _begin(self, runner: str, item: Json, done: Done) -> None:
         """Begin an activity; ``done`` gets its outcome, in some thread."""

@@ -44,6 +44,11 @@ class Hands:
         self._closed = False
         self._local = threading.local()
 
+    def open(self) -> None:
+        """Have a thread from now on: where the system gives none, this raises, and nothing later
+        does."""
+        self._submit(lambda: None)
+
     def begin(self, call: Callable[[], Any], done: Done) -> None:
         """Run ``call`` in one of the threads. ``done`` gets there what it gave or raised."""
 

@@ -25,22 +25,25 @@ _AT_ONCE = 100 * (os.cpu_count() or 1)
 """Activities that are begun and not answered yet, at most: as many as the SDK does at once."""
 
 Begin: TypeAlias = Callable[[str, Json, Done], None]
-"""Begins the activity of a name with its input, and does not block. What it raises, nothing was
+"""Begins an activity of a runner with its input, and does not block. What it raises, nothing was
 begun for."""
 
 
 class Intake(grpc.UnaryStreamClientInterceptor):
-    """Takes those activities off the stream that ``is_ours`` by name; the SDK gets the rest."""
+    """Takes those activities off the stream that ``runner_of`` has a runner for, by their names;
+    the SDK gets the rest."""
 
-    def __init__(self, is_ours: Callable[[str], bool], begin: Begin, replies: Replies) -> None:
-        self._is_ours = is_ours
+    def __init__(
+        self, runner_of: Callable[[str], str | None], begin: Begin, replies: Replies
+    ) -> None:
+        self._runner_of = runner_of
         self._begin = begin
         self._replies = replies
         self._lock = threading.Lock()
         self._begun = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._items: Any = None
-        self._waiting: deque[tuple[Any, str]] = deque()
+        self._waiting: deque[tuple[str, Any, str]] = deque()
 
     def intercept_unary_stream(
         self, continuation: Any, client_call_details: Any, request: Any
@@ -69,17 +72,17 @@ class Intake(grpc.UnaryStreamClientInterceptor):
 
     def _take(self, item: Any) -> bool:
         found = activity_in(item)
-        if found is None or not self._is_ours(found[0].name):
+        if found is None or (runner := self._runner_of(found[0].name)) is None:
             return False
         with self._lock:
             if self._begun >= _AT_ONCE:
-                self._waiting.append(found)
+                self._waiting.append((runner, *found))
                 return True
             self._begun += 1
-        self._start(*found)
+        self._start(runner, *found)
         return True
 
-    def _start(self, request: Any, token: str) -> None:
+    def _start(self, runner: str, request: Any, token: str) -> None:
         def done(result: Any, error: BaseException | None) -> None:
             if not isinstance(error, Cut):
                 self._replies.send(request, token, result, error)
@@ -91,7 +94,7 @@ class Intake(grpc.UnaryStreamClientInterceptor):
             self._start(*following)
 
         try:
-            self._begin(request.name, json.loads(request.input.value), done)
+            self._begin(runner, json.loads(request.input.value), done)
         except Exception as error:  # a workflow that is not ours calls what is
             done(None, error)
 

@@ -31,8 +31,6 @@ _STATUS_EVERY = 0.5
 _QUIET_GROWTH = 1.1
 """Of the pauses of who waits for an end that another process records: it learns of it late by a
 tenth of the time it has waited, or a second."""
-
-
 _CROWD = 50
 """Runs that callers wait for in one process, from which on each of these looks more rarely."""
 

@@ -46,11 +46,10 @@ class Replies:
         """Send on ``channel``, which is closed at the end."""
         self._channel = channel
         self._call = reply_call(channel)
-        self._hands.begin(lambda: None, lambda _result, _error: None)  # has a thread from now on
+        self._hands.open()
 
     def send(self, request: Any, token: str, result: Any, error: BaseException | None) -> None:
         """Answer the activity ``request``, which came with ``token``."""
-        text = None
         try:
             text = None if error is not None else json.dumps(result)
             reply = activity_reply(request, token, text, error)

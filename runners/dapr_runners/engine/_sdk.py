@@ -27,6 +27,11 @@ try:
 except ImportError as error:
     raise UnsupportedSdkError(symbol=f"dapr.ext.workflow._durabletask: {error}") from error
 
+try:  # as the SDK does, once: it is asked for with every activity
+    from opentelemetry import trace
+except ImportError:
+    trace = None
+
 _PARENT, _COMPLETE, _RESULT = "_parent", "_is_complete", "_result"
 
 
@@ -127,11 +132,9 @@ def replace_spans(runtime: sdk.WorkflowRuntime, is_watched: Callable[[], bool]) 
 
 def makes_spans() -> bool:
     """Whether a span that the SDK makes for an activity goes anywhere."""
-    try:
-        from opentelemetry import trace
-    except ImportError:
-        return False
-    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+    return trace is not None and not isinstance(
+        trace.get_tracer_provider(), trace.ProxyTracerProvider
+    )
 
 
 _STREAM = "GetWorkItems"

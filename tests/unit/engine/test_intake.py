@@ -48,7 +48,9 @@ def stream(intake: Intake, items: list[Any], method: Any = b"/TaskHub/GetWorkIte
 
 def make() -> tuple[Intake, Begun, Answers]:
     begun, answers = Begun(), Answers()
-    intake = Intake(lambda name: name.startswith("ours/"), begun, cast(Replies, answers))
+    intake = Intake(
+        lambda name: name if name.startswith("ours/") else None, begun, cast(Replies, answers)
+    )
     return intake, begun, answers
 
 
