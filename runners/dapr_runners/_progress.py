@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -142,19 +143,17 @@ async def progress(
 
     from dapr_runners._bottom_line import BottomLine
     from dapr_runners.engine import is_worker_there
-    from dapr_runners.state import StateStore
+    from dapr_runners.state import StateStore, sidecar_address
 
-    address = None
-    if port:
-        address = f"{host or os.environ.get('DAPR_RUNTIME_HOST', '127.0.0.1')}:{port}"
-    store = StateStore(store_name, address=address)
-    story = _Story(lambda: is_worker_there(store))
+    def is_there() -> bool | None:
+        """Opens the store only where the line is shown, and a run does nothing for long."""
+        with closing(StateStore(store_name, address=sidecar_address(host, port))) as store:
+            return is_worker_there(store)
+
+    story = _Story(is_there)
     console = Console(stderr=True, highlight=False)
     look = (lambda: None) if SHOWN_ELSEWHERE in os.environ else story.line
-    try:
-        with BottomLine(console, look):
-            async for event in events:
-                story.see(event)
-                yield event
-    finally:
-        store.close()
+    with BottomLine(console, look):
+        async for event in events:
+            story.see(event)
+            yield event

@@ -93,6 +93,8 @@ def _named(
     token: str | None,
     tenant: str | None,
 ) -> Sidecar:
+    from dapr_runners.state import sidecar_address
+
     if endpoint is not None and dapr_grpc_port is not None:
         raise typer.BadParameter("name the sidecar with one of --endpoint and --dapr-grpc-port")
     if token is not None:
@@ -100,13 +102,5 @@ def _named(
 
         os.environ["DAPR_API_TOKEN"] = token
         vars(settings)["DAPR_API_TOKEN"] = token  # the SDK has read the variable by now
-    return Sidecar(endpoint or _address_of(dapr_grpc_port), store_name, tenant)
-
-
-def _address_of(grpc_port: int | None) -> str:
-    """``host:port`` of the sidecar: its port if given, else as the Dapr SDK finds it."""
-    from dapr_runners.state import sidecar_address
-
-    if grpc_port is not None:
-        return f"{os.environ.get('DAPR_RUNTIME_HOST', '127.0.0.1')}:{grpc_port}"
-    return sidecar_address()
+    port = None if dapr_grpc_port is None else str(dapr_grpc_port)
+    return Sidecar(endpoint or sidecar_address(port=port), store_name, tenant)

@@ -1,7 +1,6 @@
 """What waits for somebody's decision: listed, and retried, resolved or dropped."""
 
 import logging
-import os
 import time
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -42,7 +41,7 @@ from dapr_runners.engine import (
     tenant_mark,
     unpacked,
 )
-from dapr_runners.state import UNREADABLE, AllowList, Codec, StateStore
+from dapr_runners.state import UNREADABLE, AllowList, Codec, StateStore, sidecar_address
 
 logger = logging.getLogger("dapr_runners")
 
@@ -112,10 +111,7 @@ class DeadLetters:
         codec: Codec | None = None,
         worker: Worker | None = None,
     ) -> None:
-        address = None
-        if port:
-            address = f"{host or os.environ.get('DAPR_RUNTIME_HOST', '127.0.0.1')}:{port}"
-        store = store or StateStore(store_name, address=address)
+        store = store or StateStore(store_name, address=sidecar_address(host, port))
         self._io: IO = PatientIO(BlockingIO(store), store.address, _PATIENCE)
         self._codec = codec or Codec(AllowList())
         self._worker = worker or process_worker(store.address)

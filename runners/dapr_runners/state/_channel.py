@@ -13,13 +13,15 @@ _OPTIONS = [
 ]
 
 
-def sidecar_address() -> str:
-    """``host:port`` of the sidecar's gRPC endpoint, from the same variables the Dapr SDK reads."""
-    endpoint = os.environ.get("DAPR_GRPC_ENDPOINT")
-    if endpoint:
+def sidecar_address(host: str | None = None, port: str | int | None = None) -> str:
+    """``host:port`` of the sidecar's gRPC endpoint: what is not given is from the same variables
+    that the Dapr SDK reads. A ``host`` counts with a ``port`` only."""
+    default = os.environ.get("DAPR_RUNTIME_HOST", "127.0.0.1")
+    if port:
+        return f"{host or default}:{port}"
+    if endpoint := os.environ.get("DAPR_GRPC_ENDPOINT"):
         return endpoint
-    host = os.environ.get("DAPR_RUNTIME_HOST", "127.0.0.1")
-    return f"{host}:{os.environ.get('DAPR_GRPC_PORT', '50001')}"
+    return f"{default}:{os.environ.get('DAPR_GRPC_PORT', '50001')}"
 
 
 def open_channel(address: str) -> grpc.Channel:
