@@ -13,7 +13,7 @@ from rich.markup import escape
 from dapr_runners._times import shown, with_iso
 from dapr_runners.cli._letter_shown import DECIDED, decision_line, lines_of, said
 from dapr_runners.cli._named import MaybeRunId, OfRunner, Thread, named
-from dapr_runners.cli._options import AsJson, console, print_json
+from dapr_runners.cli._options import AsJson, OfOneRunner, console, print_json
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 from dapr_runners.cli._unreadable import Unreadable
 
@@ -37,7 +37,7 @@ Why = Annotated[str, typer.Option("--why", help="Why, for the record.")]
 @on_sidecar
 def list_letters(
     where: Sidecar,
-    runner: Annotated[str | None, typer.Option("--runner", help="Those of one runner.")] = None,
+    runner: OfOneRunner = None,
     as_json: AsJson = False,
 ) -> None:
     """List dead letters, the oldest first: id, kind, step, since when, what is wrong."""

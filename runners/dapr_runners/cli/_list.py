@@ -10,7 +10,7 @@ from rich.markup import escape
 from dapr_runners._statuses import RunStatus
 from dapr_runners._times import shown, with_iso
 from dapr_runners.cli._ages import age
-from dapr_runners.cli._options import AsJson, console, print_json
+from dapr_runners.cli._options import AsJson, OfOneRunner, OfOneThread, console, print_json
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 from dapr_runners.cli._unreadable import Unreadable
 
@@ -24,10 +24,8 @@ _COLOURS = {"completed": "green", "failed": "red", "parked": "red", "held up": "
 @on_sidecar
 def list_runs(
     where: Sidecar,
-    runner: Annotated[str | None, typer.Option("--runner", help="Those of one runner.")] = None,
-    thread: Annotated[
-        str | None, typer.Option("--thread", help="Those of a thread or session.")
-    ] = None,
+    runner: OfOneRunner = None,
+    thread: OfOneThread = None,
     status: Annotated[RunStatus | None, typer.Option("--status", help="Those of a status.")] = None,
     older: Annotated[
         str | None, typer.Option("--older", help="Those begun longer ago, as 90s, 2h or 3d.")

@@ -7,6 +7,8 @@ import typer
 from rich.console import Console
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OfOneRunner = Annotated[str | None, typer.Option("--runner", help="Those of one runner.")]
+OfOneThread = Annotated[str | None, typer.Option("--thread", help="Those of a thread or session.")]
 Follow = Annotated[
     bool, typer.Option("--follow", "-f", help="Go on until the run ends, or Ctrl-C.")
 ]

@@ -1,16 +1,15 @@
 """``dapr-runners questions``: what runs ask people."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.markup import escape
 
 from dapr_runners._statuses import RunStatus
 from dapr_runners._times import with_iso
 from dapr_runners.cli._errors import FrameworkMissingError
 from dapr_runners.cli._insights import insight_into
-from dapr_runners.cli._options import AsJson, console, print_json
+from dapr_runners.cli._options import AsJson, OfOneRunner, OfOneThread, console, print_json
 from dapr_runners.cli._sidecar import Sidecar, on_sidecar
 from dapr_runners.cli._unreadable import Unreadable
 
@@ -23,10 +22,8 @@ ASKING = (RunStatus.WAITING, RunStatus.INTERRUPTED)
 @on_sidecar
 def questions(
     where: Sidecar,
-    runner: Annotated[str | None, typer.Option("--runner", help="Those of one runner.")] = None,
-    thread: Annotated[
-        str | None, typer.Option("--thread", help="Those of a thread or session.")
-    ] = None,
+    runner: OfOneRunner = None,
+    thread: OfOneThread = None,
     as_json: AsJson = False,
 ) -> None:
     """List what runs ask and nobody has answered, the newest run first: run, key, thread, prompt.

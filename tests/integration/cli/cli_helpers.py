@@ -4,10 +4,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from dapr.ext.workflow import DaprWorkflowClient
 from typer.testing import CliRunner
 
 from dapr_runners.cli._app import app
+from dapr_runners.engine import RunCancelledError
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 from engines import Sidecar
 from worker_processes import WorkerProcess
@@ -132,3 +134,19 @@ class Bench:
 def newest(name: str) -> str:
     """The id of the newest run of a runner."""
     return run_json("list", "--runner", name)[0]["run_id"]
+
+
+@contextmanager
+def held_up(bench: Bench) -> Iterator[str]:
+    """A run that waits for a receiver of messages that is not there."""
+
+    def call() -> None:
+        with suppress(RunCancelledError):
+            bench.caller("telling").invoke({}, thread_id="t")
+
+    calling = threading.Thread(target=call)
+    calling.start()
+    until(lambda: "held up" in run("list"))
+    yield newest("telling")
+    run("cancel", newest("telling"))
+    calling.join()

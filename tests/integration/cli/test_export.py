@@ -1,13 +1,10 @@
 """``dapr-runners export``, and pages and ages of ``list``."""
 
 import json
-import threading
-from contextlib import suppress
 
 import pytest
-from cli_helpers import LISTS, Bench, newest, run, run_json, until
+from cli_helpers import LISTS, Bench, held_up, newest, run, run_json
 
-from dapr_runners.engine import RunCancelledError
 from worker_processes import WorkerProcess
 
 pytestmark = [pytest.mark.timeout(300), LISTS]
@@ -50,16 +47,8 @@ def test_a_redacted_export_holds_no_value(bench: Bench, worker: WorkerProcess) -
 def test_a_redacted_export_says_not_with_whom_a_run_waits(
     bench: Bench, worker: WorkerProcess
 ) -> None:
-    def call() -> None:
-        with suppress(RunCancelledError):
-            bench.caller("telling").invoke({}, thread_id="t")
-
-    calling = threading.Thread(target=call)
-    calling.start()
-    until(lambda: "held up" in run("list"))
-    whole, told = (run("export", newest("telling"), *more) for more in ((), ("--redact",)))
-    run("cancel", newest("telling"))
-    calling.join()
+    with held_up(bench) as run_id:
+        whole, told = (run("export", run_id, *more) for more in ((), ("--redact",)))
     assert "a-token" in whole
     assert "a-token" not in told
     assert json.loads(told)["workflow"]["custom_status"]["step"] == "tell"

@@ -1,36 +1,16 @@
 """What ``show`` says of a run that waits for something that is away; and times."""
 
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from cli_helpers import LISTS, Bench, newest, run, run_json, until
+from cli_helpers import LISTS, Bench, held_up, run, run_json, until
 
-from dapr_runners.engine import RunCancelledError
 from worker_processes import WorkerProcess
 
 pytestmark = [pytest.mark.timeout(300), LISTS]
 _TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
-
-
-@contextmanager
-def held_up(bench: Bench) -> Iterator[str]:
-    """A run that waits for a receiver of messages that is not there."""
-
-    def call() -> None:
-        with suppress(RunCancelledError):
-            bench.caller("telling").invoke({}, thread_id="t")
-
-    calling = threading.Thread(target=call)
-    calling.start()
-    until(lambda: "held up" in run("list"))
-    yield newest("telling")
-    run("cancel", newest("telling"))
-    calling.join()
 
 
 def test_what_holds_a_run_up_is_told(bench: Bench, worker: WorkerProcess) -> None:

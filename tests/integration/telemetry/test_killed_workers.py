@@ -80,27 +80,35 @@ def below_caller(path: Path) -> tuple[Spans, list[str]]:
     return spans, spans.tree(span.span_id)
 
 
+def kill_while_held(
+    sidecar: Sidecar, folder: Path, tracing: TracerProvider, name: str, graph: Any
+) -> None:
+    """Start a run below the caller's span, and kill its worker in the node that is held."""
+    (folder / "hold").touch()
+    with (
+        worker(sidecar, folder) as first,
+        tracing.get_tracer("the caller's").start_as_current_span("caller"),
+        caller(sidecar, name, graph) as runner,
+    ):
+        leave_at(runner, (folder / "hold.entered").exists)
+        first.kill()
+    (folder / "hold").unlink()
+
+
+def gone_on(sidecar: Sidecar, folder: Path, name: str, graph: Any) -> tuple[Spans, list[str]]:
+    """The spans below the caller's when another worker has ended the run."""
+    with worker(sidecar, folder), caller(sidecar, name, graph) as runner:
+        collect(runner)
+        until_ended(lambda: spans_in(folder / "spans"), runner.name)
+    return below_caller(folder / "spans")
+
+
 @pytest.mark.timeout(300)
 def test_killed_in_the_middle_of_a_node(
     sidecar: Sidecar, tmp_path: Path, tracing: TracerProvider
 ) -> None:
-    entered = tmp_path / "hold.entered"
-    (tmp_path / "hold").touch()
-    with (
-        worker(sidecar, tmp_path) as first,
-        tracing.get_tracer("the caller's").start_as_current_span("caller"),
-        caller(sidecar, "held", HELD) as runner,
-    ):
-        leave_at(runner, entered.exists)
-        first.kill()
-    (tmp_path / "hold").unlink()
-    with (
-        worker(sidecar, tmp_path),
-        caller(sidecar, "held", HELD) as runner,
-    ):
-        collect(runner)
-        until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
-    spans, tree = below_caller(tmp_path / "spans")
+    kill_while_held(sidecar, tmp_path, tracing, "held", HELD)
+    spans, tree = gone_on(sidecar, tmp_path, "held", HELD)
     assert tree == [
         "attempt held < step held < invoke_agent held",
         "attempt held < step held < invoke_agent held",
@@ -140,10 +148,7 @@ def test_killed_before_the_attempt_was_marked(
     ):
         leave_at(runner, lambda: not (tmp_path / "hold").exists())
         first.kill()
-    with worker(sidecar, tmp_path), caller(sidecar, "quick", graphs.quick()) as runner:
-        collect(runner)
-        until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
-    spans, tree = below_caller(tmp_path / "spans")
+    spans, tree = gone_on(sidecar, tmp_path, "quick", graphs.quick())
     assert [line.split(" < ")[0] for line in tree] == [
         "attempt dying", "attempt dying", "attempt one", "in dying", "in dying", "in one",
         "invoke_agent quick", "step dying", "step one",
@@ -178,10 +183,7 @@ def test_killed_twice(sidecar: Sidecar, tmp_path: Path, tracing: TracerProvider)
                 leave_at(runner, entered.exists)
             one.kill()
     (tmp_path / "hold").unlink()
-    with worker(sidecar, tmp_path), caller(sidecar, "held", HELD) as runner:
-        collect(runner)
-        until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
-    spans, tree = below_caller(tmp_path / "spans")
+    spans, tree = gone_on(sidecar, tmp_path, "held", HELD)
     assert len(tree) == 1 + 3 + (1 + 3 + 1) + (1 + 3 + 1)
     attempts = sorted(spans.named("attempt held"), key=lambda span: span.began)
     assert [one.is_error for one in attempts] == [True, True, False]
@@ -194,21 +196,9 @@ def test_killed_twice(sidecar: Sidecar, tmp_path: Path, tracing: TracerProvider)
 def test_a_recorded_answer_is_told_once(
     sidecar: Sidecar, tmp_path: Path, tracing: TracerProvider
 ) -> None:
-    entered = tmp_path / "hold.entered"
-    (tmp_path / "hold").touch()
     graph = graphs.asking_graph()
-    with (
-        worker(sidecar, tmp_path) as first,
-        tracing.get_tracer("the caller's").start_as_current_span("caller"),
-        caller(sidecar, "asking", graph) as runner,
-    ):
-        leave_at(runner, entered.exists)
-        first.kill()
-    (tmp_path / "hold").unlink()
-    with worker(sidecar, tmp_path), caller(sidecar, "asking", graph) as runner:
-        collect(runner)
-        until_ended(lambda: spans_in(tmp_path / "spans"), runner.name)
-    spans, tree = below_caller(tmp_path / "spans")
+    kill_while_held(sidecar, tmp_path, tracing, "asking", graph)
+    spans, tree = gone_on(sidecar, tmp_path, "asking", graph)
     assert tree == [
         "attempt asking < step asking < invoke_agent asking",
         "attempt asking < step asking < invoke_agent asking",
