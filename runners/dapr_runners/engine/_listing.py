@@ -16,7 +16,6 @@ from dapr_runners.engine._keys import CANCELLED, end_key, record_key, spec_key
 from dapr_runners.engine._overview import Overview
 from dapr_runners.engine._run_summary import RunSummary, summary_of
 from dapr_runners.engine._turns import unpack_spec
-from dapr_runners.engine._unscheduled import unscheduled
 from dapr_runners.engine._work import Record
 from dapr_runners.state import UNREADABLE
 
@@ -95,7 +94,7 @@ async def _waiting(
     runs: Overview, wanted: Wanted, now: float, unreadable: Unreadable
 ) -> list[RunSummary]:
     """Those that wait for a worker to schedule them, the newest first."""
-    ids = [(run, None) for run in await unscheduled(runs, wanted.runner)]
+    ids = [(run, None) for run in await runs.unscheduled(wanted.runner)]
     found = await _readable(runs, [*ids], unreadable) if ids else []
     chosen = [each for each in found if wanted.is_it(each) and wanted.takes(each.created_at, now)]
     return sorted(chosen, key=lambda each: each.created_at or NEVER, reverse=True)

@@ -8,7 +8,6 @@ from dapr_runners.engine._overview import Overview
 from dapr_runners.engine._run_summary import called_at
 from dapr_runners.engine._tenants import mark_of
 from dapr_runners.engine._turns import Turns, no_base, unpack_spec
-from dapr_runners.engine._unscheduled import unscheduled
 from dapr_runners.engine.errors import AmbiguousThreadError, RunNotFoundError
 
 
@@ -38,7 +37,7 @@ async def newest_of(runs: Overview, thread: str, runner: str | None = None) -> s
 
 async def _runs_of(runs: Overview, thread: str) -> dict[str, list[tuple[datetime, str]]]:
     """The runs of ``thread``, each with when it was begun, by their runners."""
-    ids = list(dict.fromkeys([*runs.ids(), *await unscheduled(runs)]))
+    ids = list(dict.fromkeys([*runs.ids(), *await runs.unscheduled()]))
     specs = await runs.io.get_many([spec_key(run) for run in ids]) if ids else {}
     found: dict[str, list[tuple[datetime, str]]] = {}
     for run in ids:

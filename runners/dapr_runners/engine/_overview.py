@@ -31,7 +31,7 @@ from dapr_runners.engine._run_summary import A_WORKER, ITS_CALLER, RunSummary, s
 from dapr_runners.engine._telling import Telling
 from dapr_runners.engine._tenants import mark_of, within
 from dapr_runners.engine._turns import Claim, Turns, no_base, unpack_spec
-from dapr_runners.engine._unscheduled import unscheduled
+from dapr_runners.engine._unscheduled import listed_unscheduled
 from dapr_runners.engine._work import Json, Record, unpack_record
 from dapr_runners.engine._worker import Worker
 from dapr_runners.engine.errors import (
@@ -74,6 +74,14 @@ class Overview:
         except grpc.RpcError as error:
             raise sidecar_fault(self.worker.address, error) from None
 
+    async def unscheduled(self, runner: str | None = None) -> list[str]:
+        """Ids of the runs (of ``runner``) that wait for a worker to schedule them, oldest first."""
+        return [
+            run
+            for run in await listed_unscheduled(self.io, runner)
+            if self.mark in (None, mark_of(run)) and self.state(run) is None
+        ]
+
     async def run(self, run: str) -> RunSummary:
         """The run named ``run``. Raises :class:`RunNotFoundError`."""
         run = self.named(run)
@@ -84,7 +92,7 @@ class Overview:
             end = await self._record(run, at.decode())
         waits_for = A_WORKER
         if state is None and at is None:
-            is_listed = run in await unscheduled(self, about.get("runner"))
+            is_listed = run in await self.unscheduled(about.get("runner"))
             waits_for = A_WORKER if is_listed else ITS_CALLER
         return summary_of(run, state, about, at, end, self.codec, waits_for)
 
