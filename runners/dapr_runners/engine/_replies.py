@@ -65,18 +65,27 @@ class Replies:
         self._hands.go_on(self._send_all)
 
     def _send_all(self) -> None:
-        try:
-            while batch := self._take():
+        while batch := self._take():
+            try:
                 self._send(batch)
-        finally:
-            with self._lock:
-                self._senders -= 1
-                self._lock.notify_all()
+            except BaseException:
+                with self._lock:
+                    self._ended()
+                raise
 
     def _take(self) -> list[Any]:
+        """What there is to send. If that is nothing, the sender has ended: who leaves a result from
+        now on begins another."""
         with self._lock:
             batch, self._waiting = self._waiting, []
-            return [] if self._is_closed else batch
+            if self._is_closed or not batch:
+                self._ended()
+                return []
+            return batch
+
+    def _ended(self) -> None:
+        self._senders -= 1
+        self._lock.notify_all()
 
     def _send(self, batch: list[Any]) -> None:
         *others, last = batch

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Any
 
@@ -103,6 +103,34 @@ def test_others_do_not_wait_for_one_that_is_not_answered(
         replies.send(activity(task), "token", {}, None)
     sidecar.wait(2)  # although none of them is answered yet
     assert {reply.taskId for reply in sidecar.taken} == {0, 1, 2}
+
+
+class Interrupted(threading.Condition):
+    """A lock after whose ``number``-th release by a sender ``then`` is called, before that goes
+    on."""
+
+    def __init__(self, number: int, then: Callable[[], None]) -> None:
+        super().__init__()
+        self._number = number
+        self._then = then
+
+    def __exit__(self, *args: Any) -> None:
+        super().__exit__(*args)
+        if threading.current_thread().name.startswith("dapr-runners-reply"):
+            self._number -= 1
+            if self._number == 0:
+                self._then()
+
+
+def test_none_is_left_when_it_comes_as_the_last_sender_finds_no_more(
+    sidecar: Sidecar, replies: Replies
+) -> None:
+    # The sender takes the first, and then looks for more.
+    lock = Interrupted(2, lambda: replies.send(activity(2), "token", {}, None))
+    vars(replies)["_lock"] = lock
+    replies.send(activity(1), "token", {}, None)
+    sidecar.wait(2)
+    assert [reply.taskId for reply in sidecar.taken] == [1, 2]
 
 
 def test_a_result_that_is_too_large_fails_its_step(sidecar: Sidecar, replies: Replies) -> None:
