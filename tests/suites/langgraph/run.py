@@ -2,8 +2,8 @@
 
 Prints which tests differ, those whose difference ``explained.toml`` names with the reason, and
 ``N passed, N failed, N explained, N open, N skipped``; the exit status is 0 when nothing else
-failed. ``--sample K`` runs about every K-th test, always the same ones. Some of the tests rest on
-steps of 10 ms: what fails on a busy machine is run once more, alone, and said so.
+failed. ``--sample K`` runs about every K-th test, always the same ones. Those that ``[alone]``
+names are run once more, alone, when they failed, and it is said so.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from fetch import ROOT, fetch
 
 HERE = Path(__file__).resolve().parent
 EXPLAINED = HERE / "explained.toml"
-_FEW = 10
+_ALONE = "alone"
 
 
 def main() -> int:
@@ -57,9 +57,13 @@ def _run(place: Path, report: Path, options: argparse.Namespace) -> None:
 
 
 def _again(place: Path, report: Path, options: argparse.Namespace, results: dict[str, str]) -> None:
-    """Run a few that failed without an explanation alone, and put that in ``results``."""
-    failed = [name for name, result in results.items() if result == "failed" and not _known(name)]
-    if not 0 < len(failed) <= _FEW:
+    """Run those that failed and may rest on time alone, and put that in ``results``."""
+    failed = [
+        name
+        for name, result in results.items()
+        if result == "failed" and (_known(name) or ("", ""))[0] == _ALONE
+    ]
+    if not failed:
         return
     report.unlink()
     _run(place, report, argparse.Namespace(sample=1, workers=0, tests=failed))
@@ -93,7 +97,7 @@ def _conclude(results: dict[str, str]) -> int:
     counts = Counter(results.values())
     unexplained = 0
     for name in sorted(name for name, result in results.items() if result == "failed"):
-        if (known := _known(name)) is None:
+        if (known := _known(name)) is None or known[0] == _ALONE:
             unexplained += 1
             sys.stdout.write(f"FAILED     {name}\n")
         else:
