@@ -17,6 +17,7 @@ from dapr.ext import workflow as sdk
 
 from dapr_runners.engine._activities import Activities
 from dapr_runners.engine._exits import cut_at_exit
+from dapr_runners.engine._garbage import Garbage
 from dapr_runners.engine._journal import Journal
 from dapr_runners.engine._keys import (
     company_key,
@@ -55,6 +56,7 @@ class Worker:
         self._roster: Roster | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: deque[str] = deque(maxlen=64)
+        self._garbage = Garbage()
 
     # -- runners
 
@@ -150,6 +152,7 @@ class Worker:
                 self._activities = None
                 raise
             self._runtime = runtime
+            self._garbage.freeze()
             if self._stores:
                 self._roster = Roster(next(iter(self._stores.values())), self.runners)
                 self._roster.join()
@@ -255,6 +258,7 @@ class Worker:
             client.close()
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
+        self._garbage.thaw()
 
     def cut(self) -> None:
         """Close the stream because the program ends. Steps in flight are cut, as by a kill."""
