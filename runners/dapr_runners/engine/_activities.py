@@ -1,4 +1,4 @@
-"""The activities of a process's runners, begun as its worker gets them.
+"""The activities of a process's runners, begun as its worker gets them, and their workflows.
 
 Synchronous steps run in threads, those of runs of mode "async" on an event loop.
 """
@@ -13,6 +13,7 @@ from typing import Any
 from dapr.ext import workflow as sdk
 
 from dapr_runners.engine._concealed import concealed
+from dapr_runners.engine._executions import Executions
 from dapr_runners.engine._hands import Cut, Done, Hands
 from dapr_runners.engine._intake import Intake
 from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
@@ -54,13 +55,15 @@ class Activities:
         self._is_held = False
         self._hands = Hands(STEP_THREADS, "dapr-runners-step")
         self._replies = Replies(lambda: self.intake.break_off())
-        self.intake = Intake(self._taken_for, self._begin, self._replies)
-        """What takes them off the stream."""
+        self._executions = Executions(self.served.__contains__, self._replies)
+        self.intake = Intake(self._taken_for, self._begin, self._replies, self._executions.take)
+        """What takes them, and the turns of workflows, off the stream."""
 
     def open(self, runtime: sdk.WorkflowRuntime) -> None:
         """Be ready for the stream that ``runtime`` is about to open."""
         self._hands.open()
         self._replies.open(reply_channel(runtime))
+        self._executions.open(runtime)
 
     # -- runners
 

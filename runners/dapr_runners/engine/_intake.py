@@ -1,4 +1,4 @@
-"""Activities, taken off a worker's stream as they come.
+"""Activities and turns of workflows, taken off a worker's stream as they come.
 
 The SDK hands an activity from its reader to a queue, to a thread that waits for it, to an event
 loop, and its result to a pool of threads that send. For a step of a tenth of a millisecond these
@@ -18,7 +18,7 @@ import grpc
 
 from dapr_runners.engine._hands import Cut, Done
 from dapr_runners.engine._replies import Replies
-from dapr_runners.engine._sdk import activity_in, is_stream_of_work
+from dapr_runners.engine._sdk import activity_in, is_stream_of_work, turn_in
 from dapr_runners.engine._work import Json
 
 _AT_ONCE = 100 * (os.cpu_count() or 1)
@@ -30,14 +30,19 @@ begun for."""
 
 
 class Intake(grpc.UnaryStreamClientInterceptor):
-    """Takes those activities off the stream that ``runner_of`` has a runner for, by their names;
-    the SDK gets the rest."""
+    """Takes those activities off the stream that ``runner_of`` has a runner for, by their names,
+    and the turns that ``take_turn`` takes; the SDK gets the rest."""
 
     def __init__(
-        self, runner_of: Callable[[str], str | None], begin: Begin, replies: Replies
+        self,
+        runner_of: Callable[[str], str | None],
+        begin: Begin,
+        replies: Replies,
+        take_turn: Callable[[Any, str], bool],
     ) -> None:
         self._runner_of = runner_of
         self._begin = begin
+        self._take_turn = take_turn
         self._replies = replies
         self._lock = threading.Lock()
         self._begun = 0
@@ -71,6 +76,8 @@ class Intake(grpc.UnaryStreamClientInterceptor):
             self._loop.close()
 
     def _take(self, item: Any) -> bool:
+        if (turn := turn_in(item)) is not None:
+            return self._take_turn(*turn)
         found = activity_in(item)
         if found is None or (runner := self._runner_of(found[0].name)) is None:
             return False

@@ -1,4 +1,4 @@
-"""What activities gave, sent to the sidecar.
+"""What activities gave and workflows do next, sent to the sidecar.
 
 Whoever has a result leaves it here and goes on. Results that are there together are sent at once by
 one thread, which waits for the last of them only.
@@ -14,7 +14,7 @@ import grpc
 from dapr.conf import settings
 
 from dapr_runners.engine._hands import Hands
-from dapr_runners.engine._sdk import activity_reply, reply_call
+from dapr_runners.engine._sdk import activity_reply, has_failed, reply_calls, too_large
 
 logger = logging.getLogger("dapr_runners")
 
@@ -37,7 +37,7 @@ class Replies:
         self._hands = Hands(_SENDERS, "dapr-runners-reply")
         self._lock = threading.Condition()
         self._channel: grpc.Channel | None = None
-        self._call: Any = None
+        self._calls: dict[type, Any] = {}
         self._waiting: list[Any] = []
         self._senders = 0
         self._is_closed = False
@@ -45,7 +45,7 @@ class Replies:
     def open(self, channel: grpc.Channel) -> None:
         """Send on ``channel``, which is closed at the end."""
         self._channel = channel
-        self._call = reply_call(channel)
+        self._calls = reply_calls(channel)
         self._hands.open()
 
     def send(self, request: Any, token: str, result: Any, error: BaseException | None) -> None:
@@ -55,6 +55,10 @@ class Replies:
             reply = activity_reply(request, token, text, error)
         except Exception as refused:  # not JSON, or not Unicode
             reply = activity_reply(request, token, None, RuntimeError(ascii(refused)))
+        self.leave(reply)
+
+    def leave(self, reply: Any) -> None:
+        """Send ``reply``, which is one that :func:`reply_calls` take."""
         with self._lock:
             if self._is_closed:
                 return  # nobody listens any more: it is given out again
@@ -99,10 +103,10 @@ class Replies:
                 raise
 
     def _begin(self, reply: Any) -> Any:
-        return self._call.future(reply, timeout=_SECONDS, metadata=self._metadata)
+        return self._calls[type(reply)].future(reply, timeout=_SECONDS, metadata=self._metadata)
 
     def _do(self, reply: Any) -> Any:
-        return self._call(reply, timeout=_SECONDS, metadata=self._metadata)
+        return self._calls[type(reply)](reply, timeout=_SECONDS, metadata=self._metadata)
 
     def _check(self, reply: Any, call: Callable[[], Any]) -> None:
         try:
@@ -116,10 +120,9 @@ class Replies:
         """A reply is never sent twice: it could be taken for that of another step, when the run has
         gone on meanwhile."""
         match error.code():
-            case grpc.StatusCode.RESOURCE_EXHAUSTED if not reply.HasField("failureDetails"):
+            case grpc.StatusCode.RESOURCE_EXHAUSTED if not has_failed(reply):
                 # Larger than the sidecar takes: without an answer it would be given out for ever.
-                failure = RuntimeError(f"the result of a step is too large: {error.details()}")
-                short = activity_reply(reply, reply.completionToken, None, failure)
+                short = too_large(reply, error.details())
                 self._check(short, lambda: self._do(short))
             case grpc.StatusCode.UNKNOWN | grpc.StatusCode.NOT_FOUND:
                 # Another worker was faster, or the run is over.

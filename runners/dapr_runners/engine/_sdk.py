@@ -9,7 +9,7 @@ cubic work a fan-out. :class:`Arrivals` is a composite that costs the same for e
 # pyright: reportMissingTypeArgument=false, reportUnknownMemberType=false
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any, cast
 
@@ -24,6 +24,10 @@ try:
     from dapr.ext.workflow._durabletask.internal import helpers, shared
     from dapr.ext.workflow._durabletask.internal import protos as pb
     from dapr.ext.workflow._durabletask.task import CompositeTask, Task
+    from dapr.ext.workflow._durabletask.worker import (
+        _OrchestrationExecutor,  # pyright: ignore[reportPrivateUsage]
+        _RuntimeOrchestrationContext,  # pyright: ignore[reportPrivateUsage]
+    )
 except ImportError as error:
     raise UnsupportedSdkError(symbol=f"dapr.ext.workflow._durabletask: {error}") from error
 
@@ -138,9 +142,10 @@ def makes_spans() -> bool:
 
 
 _STREAM = "GetWorkItems"
-_REPLY = "CompleteActivityTask"
 _FIELDS = {
-    "WorkItem": ("activityRequest", "completionToken"),
+    "WorkItem": ("activityRequest", "workflowRequest", "completionToken"),
+    "WorkflowRequest": ("instanceId", "executionId", "pastEvents", "newEvents"),
+    "WorkflowResponse": ("instanceId", "actions", "customStatus", "completionToken"),
     "ActivityRequest": ("name", "input", "taskId", "workflowInstance"),
     "ActivityResponse": ("instanceId", "taskId", "result", "failureDetails", "completionToken"),
 }
@@ -149,7 +154,7 @@ for _message, _names in _FIELDS.items():
     for _name in _names:
         if _name not in getattr(pb, _message).DESCRIPTOR.fields_by_name:
             raise UnsupportedSdkError(symbol=f"{_message}.{_name}")
-for _name in ("get_string_value", "new_failure_details"):
+for _name in ("get_string_value", "new_failure_details", "new_complete_workflow_action"):
     if not hasattr(helpers, _name):
         raise UnsupportedSdkError(symbol=f"_durabletask.internal.helpers.{_name}")
 
@@ -166,6 +171,14 @@ def activity_in(item: Any) -> tuple[Any, str] | None:
     return item.activityRequest, item.completionToken
 
 
+def turn_in(item: Any) -> tuple[Any, str] | None:
+    """The request and the token of the workflow's turn that a work item asks for, if it asks for
+    one."""
+    if not item.HasField("workflowRequest"):
+        return None
+    return item.workflowRequest, item.completionToken
+
+
 def reply_channel(runtime: sdk.WorkflowRuntime) -> grpc.Channel:
     """A channel on the connection of the stream of ``runtime``, which equal arguments share: a
     reply that is lost with it is lost with the stream, and its activity given out again."""
@@ -176,17 +189,25 @@ def reply_channel(runtime: sdk.WorkflowRuntime) -> grpc.Channel:
     )
 
 
-def reply_call(channel: grpc.Channel) -> Any:
-    """The call that tells a sidecar what an activity gave."""
-    return channel.unary_unary(
-        f"/TaskHubSidecarService/{_REPLY}",
-        request_serializer=pb.ActivityResponse.SerializeToString,
-        response_deserializer=pb.CompleteTaskResponse.FromString,
-    )
+def reply_calls(channel: grpc.Channel) -> dict[type, Any]:
+    """The calls that tell a sidecar what an activity gave and what a workflow does next, by what
+    they take."""
+    names: dict[Any, str] = {
+        pb.ActivityResponse: "CompleteActivityTask",
+        pb.WorkflowResponse: "CompleteOrchestratorTask",
+    }
+    return {
+        message: channel.unary_unary(
+            f"/TaskHubSidecarService/{name}",
+            request_serializer=message.SerializeToString,
+            response_deserializer=pb.CompleteTaskResponse.FromString,
+        )
+        for message, name in names.items()
+    }
 
 
 def activity_reply(about: Any, token: str, text: str | None, error: BaseException | None) -> Any:
-    """What :func:`reply_call` takes. ``about`` is the activity's request, or a reply to it;
+    """What one of :func:`reply_calls` takes. ``about`` is the activity's request, or a reply to it;
     ``text`` is the result in JSON."""
     workflow = about.workflowInstance if isinstance(about, pb.ActivityRequest) else about
     failure: Any = error
@@ -197,3 +218,88 @@ def activity_reply(about: Any, token: str, text: str | None, error: BaseExceptio
         result=helpers.get_string_value(text),
         failureDetails=None if error is None else helpers.new_failure_details(failure),
     )
+
+
+def too_large(reply: Any, details: str) -> Any:
+    """A failure, in place of a ``reply`` that the sidecar does not take."""
+    if isinstance(reply, pb.ActivityResponse):
+        failure = RuntimeError(f"the result of a step is too large: {details}")
+        return activity_reply(reply, reply.completionToken, None, failure)
+    failure = RuntimeError(f"what a workflow does next is too large: {details}")
+    return _failed_turn(reply.instanceId, reply.completionToken, failure)
+
+
+def has_failed(reply: Any) -> bool:
+    """Whether ``reply`` tells of an error."""
+    if isinstance(reply, pb.ActivityResponse):
+        return reply.HasField("failureDetails")
+    return any(action.completeWorkflow.HasField("failureDetails") for action in reply.actions)
+
+
+def _failed_turn(instance: str, token: str, error: Exception) -> Any:
+    failed: Any = pb.ORCHESTRATION_STATUS_FAILED
+    failure = helpers.new_failure_details(error)
+    action = helpers.new_complete_workflow_action(-1, failed, "", failure)
+    return pb.WorkflowResponse(instanceId=instance, actions=[action], completionToken=token)
+
+
+def workflow_name(request: Any) -> str | None:
+    """The name of the workflow whose turn is asked for, if its beginning was sent along."""
+    for events in (request.pastEvents, request.newEvents):
+        for event in events[:_BEGINNING]:
+            if event.HasField("executionStarted"):
+                return event.executionStarted.name
+    return None
+
+
+_BEGINNING = 4
+"""Events among which that of a workflow's start is: the turn's own comes before it."""
+
+
+def events_held(request: Any) -> int | None:
+    """How many events of its history a workflow's turn comes without, as the worker has them (SDK
+    1.19)."""
+    if "cachedHistory" not in pb.WorkflowRequest.DESCRIPTOR.fields_by_name:
+        return None
+    return request.cachedHistory.eventCount if request.HasField("cachedHistory") else None
+
+
+class Execution:
+    """An execution of a workflow, driven by the SDK's own executor."""
+
+    def __init__(self, runtime: sdk.WorkflowRuntime, instance: str) -> None:
+        worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
+        self._executor = _OrchestrationExecutor(worker._registry, worker._logger)
+        self._context: Any = _RuntimeOrchestrationContext(instance)
+        self._has_failed = False
+        if (cache := getattr(worker, "_history_cache", None)) is not None:
+            cache.delete(instance)  # of an execution before this one, which the SDK drove
+
+    def take(self, events: Iterable[Any], *, is_past: bool) -> None:
+        """Go on with ``events`` of its history."""
+        context = self._context
+        context._is_replaying = is_past
+        try:
+            for event in () if self._has_failed else events:
+                self._executor.process_event(context, event)
+        except Exception as error:  # as in the SDK: what the workflow raises ends it
+            self._has_failed = True
+            context.set_failed(error)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or continues as new."""
+        return self._context._is_complete
+
+    def reply(self, token: str) -> Any:
+        """What one of :func:`reply_calls` takes: what the workflow does next."""
+        context = self._context
+        try:
+            return pb.WorkflowResponse(
+                instanceId=context.instance_id,
+                actions=context.get_actions(),
+                customStatus=helpers.get_string_value(context._encoded_custom_status),
+                completionToken=token,
+            )
+        except Exception as error:  # what it gives is no JSON, say
+            return _failed_turn(context.instance_id, token, error)

@@ -4,6 +4,7 @@ from typing import Any
 
 import grpc
 import pytest
+from dapr.ext.workflow._durabletask.internal import protos as pb
 from run_helpers import MakeRunner, Node, chain
 
 from dapr_runners.engine import _replies
@@ -17,13 +18,15 @@ class LostError(grpc.RpcError):
         return "RST_STREAM"
 
 
-def losing(count: int) -> Any:
-    """Like ``reply_call``, of a connection on which the first ``count`` results are lost."""
-    real = _replies.reply_call
+def losing(count: int, lost: type) -> Any:
+    """Like ``reply_calls``, of a connection on which the first ``count`` replies of the type
+    ``lost`` are lost."""
+    real = _replies.reply_calls
     left = [count]
 
-    def reply_call(channel: grpc.Channel) -> Any:
-        call = real(channel)
+    def reply_calls(channel: grpc.Channel) -> Any:
+        calls = real(channel)
+        call = calls[lost]
 
         class Call:
             def __call__(self, reply: Any, **options: Any) -> Any:
@@ -35,16 +38,17 @@ def losing(count: int) -> Any:
             def future(self, reply: Any, **options: Any) -> Any:
                 return call.future(reply, **options)
 
-        return Call()
+        return {**calls, lost: Call()}
 
-    return reply_call
+    return reply_calls
 
 
+@pytest.mark.parametrize("of", [pb.ActivityResponse, pb.WorkflowResponse])
 @pytest.mark.parametrize("lost", [1, 3])
 def test_the_run_goes_on_and_nothing_runs_again(
-    make_runner: MakeRunner, monkeypatch: pytest.MonkeyPatch, lost: int
+    make_runner: MakeRunner, monkeypatch: pytest.MonkeyPatch, lost: int, of: type
 ) -> None:
-    monkeypatch.setattr(_replies, "reply_call", losing(lost))
+    monkeypatch.setattr(_replies, "reply_calls", losing(lost, of))
     nodes = [Node("first"), Node("second")]
     runner = make_runner(chain(*nodes))
     assert runner.invoke({"x": 1})["log"] == ["first", "second"]

@@ -49,7 +49,10 @@ def stream(intake: Intake, items: list[Any], method: Any = b"/TaskHub/GetWorkIte
 def make() -> tuple[Intake, Begun, Answers]:
     begun, answers = Begun(), Answers()
     intake = Intake(
-        lambda name: name if name.startswith("ours/") else None, begun, cast(Replies, answers)
+        lambda name: name if name.startswith("ours/") else None,
+        begun,
+        cast(Replies, answers),
+        lambda request, token: request.instanceId.startswith("ours"),
     )
     return intake, begun, answers
 
@@ -64,6 +67,15 @@ def test_only_own_activities_are_taken() -> None:
     assert (name, item) == ("ours/a", {"n": 2})
     done({"k": "end"}, None)
     assert answers.sent == [(2, "token 2", {"k": "end"}, None)]
+
+
+def test_a_turn_is_taken_or_goes_to_the_sdk() -> None:
+    intake, _, _ = make()
+    ours, theirs = (
+        pb.WorkItem(workflowRequest=pb.WorkflowRequest(instanceId=name))
+        for name in ("ours 1", "theirs 1")
+    )
+    assert list(stream(intake, [ours, theirs])) == [theirs]
 
 
 def test_another_stream_is_left_alone() -> None:

@@ -28,14 +28,18 @@ class Sidecar:
         self.came = threading.Semaphore(0)
         self.lost = threading.Semaphore(0)
         self.peers: set[str] = set()
-        handler = grpc.unary_unary_rpc_method_handler(
-            self._complete,
-            request_deserializer=pb.ActivityResponse.FromString,
-            response_serializer=pb.CompleteTaskResponse.SerializeToString,
-        )
-        service = grpc.method_handlers_generic_handler(
-            "TaskHubSidecarService", {"CompleteActivityTask": handler}
-        )
+        handlers = {
+            name: grpc.unary_unary_rpc_method_handler(
+                self._complete,
+                request_deserializer=message.FromString,
+                response_serializer=pb.CompleteTaskResponse.SerializeToString,
+            )
+            for name, message in (
+                ("CompleteActivityTask", pb.ActivityResponse),
+                ("CompleteOrchestratorTask", pb.WorkflowResponse),
+            )
+        }
+        service = grpc.method_handlers_generic_handler("TaskHubSidecarService", handlers)
         self._server = grpc.server(futures.ThreadPoolExecutor(64))
         self._server.add_generic_rpc_handlers((service,))
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
@@ -140,6 +144,17 @@ def test_a_result_that_is_too_large_fails_its_step(sidecar: Sidecar, replies: Re
     (reply,) = sidecar.taken
     assert (reply.instanceId, reply.taskId, reply.completionToken) == ("run", 1, "token")
     assert reply.failureDetails.errorMessage == "the result of a step is too large: not this one"
+
+
+def test_a_turn_that_is_too_large_fails_its_workflow(sidecar: Sidecar, replies: Replies) -> None:
+    sidecar.refuse.append(grpc.StatusCode.RESOURCE_EXHAUSTED)
+    replies.leave(pb.WorkflowResponse(instanceId="run", completionToken="token"))
+    sidecar.wait(1)
+    (reply,) = sidecar.taken
+    assert (reply.instanceId, reply.completionToken) == ("run", "token")
+    (action,) = reply.actions
+    failure = action.completeWorkflow.failureDetails
+    assert failure.errorMessage == "what a workflow does next is too large: not this one"
 
 
 @pytest.mark.parametrize(
