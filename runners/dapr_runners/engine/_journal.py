@@ -49,6 +49,7 @@ from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._plans_made import PlansMade
 from dapr_runners.engine._poison import PoisonGuard
 from dapr_runners.engine._recent import Recent
+from dapr_runners.engine._together import Together
 from dapr_runners.engine._watched import tell_ended, tell_lost, tell_recorded
 from dapr_runners.engine._watching import watching
 from dapr_runners.engine._work import (
@@ -129,6 +130,7 @@ class Journal:
         self._in_flight = InFlight()
         self._on_the_way: dict[tuple[str, str], Spawned] = {}
         self._made = PlansMade()
+        self._together = Together()
         self._watching = watching()
         self._broken: Recent[tuple[str, str, int], Exception] = Recent(_BROKEN_KEPT)
         """What followed a plan that the workflow was told of too early, by its record."""
@@ -313,6 +315,8 @@ class Journal:
             work.injected = await self._guard.admit(work, io)
             if work.watch is not None:
                 await tell_lost(work.watch, work, self._planner_of, io)
+        if hot and work.op == "step":
+            await self._together.arrive((work.run, work.lane, work.n))
         began = time.monotonic()
         token = self._marker.begun(attempts_key(work.run, work.key)) if hot else None
         try:
@@ -366,8 +370,8 @@ class Journal:
                 await io.sleep(pause)
         if record.outcome["k"] == "plan":
             self._made.add(work)
-            if len(record.outcome["steps"]) > 1 and work.item["mode"] == "sync":
-                self._expect(_keys_of_steps(work.run, record.outcome))
+            if len(record.outcome["steps"]) > 1:
+                await self._expect_steps(work, record.outcome, io)
         if hot and self._may_tell_early(work, record):
             record.outcome["by"] = self._identity
             key = (work.run, work.key)
@@ -377,6 +381,16 @@ class Journal:
                 self._on_the_way.pop(key, None)
             return record.outcome
         return await self._settle(work, record, produced, io)
+
+    async def _expect_steps(self, work: Work, plan: Json, io: IO) -> None:
+        """Several steps follow ``plan``."""
+        alone = _single_steps(plan)
+        if work.item["mode"] == "sync":
+            place = f"{plan['lane']}{plan['n']}"
+            self._expect([record_key(work.run, f"{place}:{step['id']}") for step in alone])
+        elif not plan.get("rolling") and await self.company.is_alone(io):
+            at_once = min(len(alone), plan.get("window") or len(alone))
+            self._together.expect((work.run, plan["lane"], plan["n"]), at_once)
 
     async def _produce(self, work: Work, io: IO) -> Produced:
         watch = work.watch
@@ -495,8 +509,6 @@ class Journal:
         return None if data is None else self.decode(work.item["at"], data, key).planner
 
 
-def _keys_of_steps(run: str, plan: Json) -> list[str]:
-    """State keys of the records of the steps of ``plan`` that are single activities."""
-    place = f"{plan['lane']}{plan['n']}"
-    alone = [step for step in plan["steps"] if not (step.get("loop") or step.get("wait"))]
-    return [record_key(run, f"{place}:{step['id']}") for step in alone]
+def _single_steps(plan: Json) -> list[Json]:
+    """The steps of ``plan`` that are single activities."""
+    return [step for step in plan["steps"] if not (step.get("loop") or step.get("wait"))]

@@ -1,0 +1,63 @@
+"""Asynchronous steps of a superstep that begin together.
+
+In LangGraph every asynchronous node of a superstep runs to its first ``await`` before any goes on
+from there. As activities they arrive one after the other, a third of a millisecond apart: here the
+first wait for the last, where all are to come to the process that planned them. All of it on one
+event loop.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from dapr_runners.engine._recent import Recent
+
+_GAP = 0.1
+"""Seconds without a further arrival after which those that are there do not wait any more: others
+are held back, by a limit on their name say."""
+_GROUPS = 256
+"""Supersteps that are known at most: nobody arrives where the run is over."""
+
+Superstep: TypeAlias = tuple[str, str, int]
+"""A run, a lane and the number of its plan."""
+
+
+@dataclass(slots=True)
+class _Group:
+    left: int
+    """Steps that have not arrived."""
+    all_there: asyncio.Event = field(default_factory=asyncio.Event)
+    timer: asyncio.TimerHandle | None = None
+
+
+class Together:
+    """The supersteps whose steps this process is to get all of."""
+
+    def __init__(self) -> None:
+        self._groups: Recent[Superstep, _Group] = Recent(_GROUPS)
+
+    def expect(self, superstep: Superstep, steps: int) -> None:
+        """``steps`` of ``superstep`` are about to arrive."""
+        if steps > 1:
+            self._groups[superstep] = _Group(steps)
+
+    async def arrive(self, superstep: Superstep) -> None:
+        """A step of ``superstep`` is here: wait for the others."""
+        group = self._groups.get(superstep)
+        if group is None:
+            return
+        if group.timer is not None:
+            group.timer.cancel()
+        group.left -= 1
+        if group.left <= 0:
+            self._let_go(superstep, group)
+            await asyncio.sleep(0)  # the others go on as soon
+            return
+        loop = asyncio.get_running_loop()
+        group.timer = loop.call_later(_GAP, self._let_go, superstep, group)
+        await group.all_there.wait()
+
+    def _let_go(self, superstep: Superstep, group: _Group) -> None:
+        if self._groups.get(superstep) is group:
+            del self._groups[superstep]
+        group.all_there.set()

@@ -1,0 +1,74 @@
+"""Steps of a superstep wait for each other, but not for those that do not come."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from dapr_runners.engine import _together
+from dapr_runners.engine._together import Together
+
+pytestmark = pytest.mark.timeout(60)
+
+HERE = ("run", "", 3)
+
+
+def go_on(scene: Callable[[Together], Awaitable[None]]) -> None:
+    async def within() -> None:
+        async with asyncio.timeout(30):
+            await scene(Together())
+
+    asyncio.run(within())
+
+
+def test_the_last_lets_all_go_on_at_once() -> None:
+    async def scene(together: Together) -> None:
+        log: list[str] = []
+
+        async def step() -> None:
+            log.append("arrives")
+            await together.arrive(HERE)
+            log.append("goes on")
+
+        together.expect(HERE, 3)
+        await asyncio.gather(step(), step(), step())
+        assert log == ["arrives"] * 3 + ["goes on"] * 3
+
+    go_on(scene)
+
+
+def test_those_that_do_not_come_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_together, "_GAP", 0.01)
+
+    async def scene(together: Together) -> None:
+        together.expect(HERE, 3)
+        await asyncio.gather(together.arrive(HERE), together.arrive(HERE))
+        await together.arrive(HERE)  # it comes after all, and waits for nobody
+
+    go_on(scene)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_one_alone_waits_for_nobody(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    monkeypatch.setattr(_together, "_GAP", 60.0)
+
+    async def scene(together: Together) -> None:
+        together.expect(HERE, steps)
+        await together.arrive(HERE)
+        await together.arrive(("run", "", 4))
+
+    go_on(scene)
+
+
+def test_one_that_is_cancelled_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_together, "_GAP", 0.01)
+
+    async def scene(together: Together) -> None:
+        together.expect(HERE, 3)
+        first, second = (asyncio.ensure_future(together.arrive(HERE)) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        await second
+        assert first.cancelled()
+
+    go_on(scene)
