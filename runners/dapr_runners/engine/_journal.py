@@ -384,13 +384,13 @@ class Journal:
 
     async def _expect_steps(self, work: Work, plan: Json, io: IO) -> None:
         """Several steps follow ``plan``."""
-        alone = _single_steps(plan)
         if work.item["mode"] == "sync":
             place = f"{plan['lane']}{plan['n']}"
+            alone = _single_steps(plan["steps"])
             self._expect([record_key(work.run, f"{place}:{step['id']}") for step in alone])
         elif not plan.get("rolling") and await self.company.is_alone(io):
-            at_once = min(len(alone), plan.get("window") or len(alone))
-            self._together.expect((work.run, plan["lane"], plan["n"]), at_once)
+            at_once = _single_steps(plan["steps"][: plan.get("window")])
+            self._together.expect((work.run, plan["lane"], plan["n"]), len(at_once))
 
     async def _produce(self, work: Work, io: IO) -> Produced:
         watch = work.watch
@@ -509,6 +509,6 @@ class Journal:
         return None if data is None else self.decode(work.item["at"], data, key).planner
 
 
-def _single_steps(plan: Json) -> list[Json]:
-    """The steps of ``plan`` that are single activities."""
-    return [step for step in plan["steps"] if not (step.get("loop") or step.get("wait"))]
+def _single_steps(steps: list[Json]) -> list[Json]:
+    """Those of ``steps`` that are single activities."""
+    return [step for step in steps if not (step.get("loop") or step.get("wait"))]

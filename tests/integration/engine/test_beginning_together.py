@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send
-from run_helpers import MakeRunner, State
+from run_helpers import MakeRunner, State, chain
 
 from dapr_runners.engine import _together
 
@@ -51,3 +51,28 @@ def test_as_many_as_may_run_at_once(make_runner: MakeRunner) -> None:
     asyncio.run(runner.ainvoke({}, {"max_concurrency": 10}))
     assert log[:20] == ["begins"] * 10 + ["goes on"] * 10
     assert sorted(log) == ["begins"] * WIDTH + ["goes on"] * WIDTH
+
+
+def test_nobody_waits_for_steps_that_are_planned_for_later(make_runner: MakeRunner) -> None:
+    begun = asyncio.Event()
+
+    async def inner(state: State) -> State:
+        await begun.wait()
+        return {"log": ["inner"]}
+
+    async def node(state: State) -> State:
+        begun.set()
+        return {"log": ["node"]}
+
+    builder: Any = StateGraph(State)
+    nodes = {"a_graph": chain(inner), "b_node": node, "c_node": node}
+    for name, action in nodes.items():
+        builder.add_node(name, action)
+        builder.add_edge(START, name)
+    runner = make_runner(builder.compile())
+
+    async def run() -> Any:
+        async with asyncio.timeout(30):
+            return await runner.ainvoke({}, {"max_concurrency": 2})
+
+    assert asyncio.run(run())["log"] == ["inner", "node", "node"]
