@@ -21,7 +21,7 @@ from dapr_runners.engine._replies import Replies
 from dapr_runners.engine._sdk import activity_in, is_stream_of_work, turn_in
 from dapr_runners.engine._work import Json
 
-_AT_ONCE = 100 * (os.cpu_count() or 1)
+AT_ONCE = 100 * (os.cpu_count() or 1)
 """Activities that are begun and not answered yet, at most: as many as the SDK does at once."""
 
 Begin: TypeAlias = Callable[[str, Json, Done], None]
@@ -82,7 +82,7 @@ class Intake(grpc.UnaryStreamClientInterceptor):
         if found is None or (runner := self._runner_of(found[0].name)) is None:
             return False
         with self._lock:
-            if self._begun >= _AT_ONCE:
+            if self._begun >= AT_ONCE:
                 self._waiting.append((runner, *found))
                 return True
             self._begun += 1

@@ -10,11 +10,15 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from dapr_runners.engine._intake import AT_ONCE
 from dapr_runners.engine._recent import Recent
 
 _GAP = 0.1
 """Seconds without a further arrival after which those that are there do not wait any more: others
 are held back, by a limit on their name say."""
+_WAITING = AT_ONCE // 2
+"""Steps that wait at most, of all supersteps of a runner: more would keep those that they wait for
+from coming to this process."""
 _GROUPS = 256
 """Supersteps that are known at most: nobody arrives where the run is over."""
 
@@ -26,6 +30,7 @@ Superstep: TypeAlias = tuple[str, str, int]
 class _Group:
     left: int
     """Steps that have not arrived."""
+    waiting: int = 0
     all_there: asyncio.Event = field(default_factory=asyncio.Event)
     timer: asyncio.TimerHandle | None = None
 
@@ -35,6 +40,7 @@ class Together:
 
     def __init__(self) -> None:
         self._groups: Recent[Superstep, _Group] = Recent(_GROUPS)
+        self._waiting = 0
 
     def expect(self, superstep: Superstep, steps: int) -> None:
         """``steps`` of ``superstep`` are about to arrive."""
@@ -55,9 +61,22 @@ class Together:
             return
         loop = asyncio.get_running_loop()
         group.timer = loop.call_later(_GAP, self._let_go, superstep, group)
-        await group.all_there.wait()
+        group.waiting += 1
+        self._waiting += 1
+        if self._waiting >= _WAITING:
+            for each in list(self._groups.items()):
+                if each[1].waiting:
+                    self._let_go(*each)
+        try:
+            await group.all_there.wait()
+        finally:  # cancelled, it may be the loop that ends: nobody waits on for those who are left
+            self._let_go(superstep, group)
 
     def _let_go(self, superstep: Superstep, group: _Group) -> None:
         if self._groups.get(superstep) is group:
             del self._groups[superstep]
+        if group.timer is not None:
+            group.timer.cancel()
+        self._waiting -= group.waiting
+        group.waiting = 0
         group.all_there.set()

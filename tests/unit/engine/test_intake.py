@@ -86,7 +86,7 @@ def test_another_stream_is_left_alone() -> None:
 
 
 def test_so_many_are_begun_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_intake, "_AT_ONCE", 2)
+    monkeypatch.setattr(_intake, "AT_ONCE", 2)
     intake, begun, answers = make()
     assert not list(stream(intake, [activity("ours/a", n, {"n": n}) for n in range(5)]))
     assert [item["n"] for _, item, _ in begun.all] == [0, 1]
@@ -99,7 +99,7 @@ def test_so_many_are_begun_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_that_was_cancelled_is_not_answered_and_makes_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_intake, "_AT_ONCE", 1)
+    monkeypatch.setattr(_intake, "AT_ONCE", 1)
     intake, begun, answers = make()
     assert not list(stream(intake, [activity("ours/a", n, {"n": n}) for n in range(2)]))
     begun.all[0][2](None, Cut())
@@ -119,7 +119,7 @@ def test_one_that_cannot_begin_fails_and_the_stream_goes_on() -> None:
 def test_what_waits_when_the_stream_is_opened_again_is_given_out_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_intake, "_AT_ONCE", 1)
+    monkeypatch.setattr(_intake, "AT_ONCE", 1)
     intake, begun, _ = make()
     assert not list(stream(intake, [activity("ours/a", n, {"n": n}) for n in range(2)]))
     assert not list(stream(intake, [activity("ours/a", 1, {"n": 1})]))

@@ -60,6 +60,20 @@ def test_one_alone_waits_for_nobody(monkeypatch: pytest.MonkeyPatch, steps: int)
     go_on(scene)
 
 
+def test_no_more_wait_than_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_together, "_GAP", 60.0)
+    monkeypatch.setattr(_together, "_WAITING", 4)
+
+    async def scene(together: Together) -> None:
+        for first in (0, 2):  # the second time as the first: nobody is counted twice
+            supersteps = [("run", "", first), ("run", "", first + 1)]
+            for superstep in supersteps:
+                together.expect(superstep, 9)
+            await asyncio.gather(*(together.arrive(each) for each in supersteps * 2))
+
+    go_on(scene)
+
+
 def test_one_that_is_cancelled_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_together, "_GAP", 0.01)
 
@@ -72,3 +86,20 @@ def test_one_that_is_cancelled_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPa
         assert first.cancelled()
 
     go_on(scene)
+
+
+def test_one_whose_loop_ends_keeps_nobody_waiting_on_the_next() -> None:
+    together = Together()
+
+    async def cut() -> None:
+        together.expect(HERE, 4)
+        step = asyncio.ensure_future(together.arrive(HERE))
+        await asyncio.sleep(0)
+        step.cancel()
+        await asyncio.wait([step])
+
+    async def again(_: Together) -> None:
+        await asyncio.gather(together.arrive(HERE), together.arrive(HERE))
+
+    asyncio.run(cut())
+    go_on(again)
