@@ -264,12 +264,16 @@ def events_held(request: Any) -> int | None:
     return request.cachedHistory.eventCount if request.HasField("cachedHistory") else None
 
 
+_SCHEDULED = ("taskScheduled", "timerCreated", "childWorkflowInstanceCreated")
+"""Events that tell that an action of the workflow is under way."""
+
+
 class Execution:
     """An execution of a workflow, driven by the SDK's own executor."""
 
     def __init__(self, runtime: sdk.WorkflowRuntime, instance: str) -> None:
         worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
-        self._executor = _OrchestrationExecutor(worker._registry, worker._logger)
+        self._executor: Any = _OrchestrationExecutor(worker._registry, worker._logger)
         self._context: Any = _RuntimeOrchestrationContext(instance)
         self._has_failed = False
         if (cache := getattr(worker, "_history_cache", None)) is not None:
@@ -281,10 +285,27 @@ class Execution:
         context._is_replaying = is_past
         try:
             for event in () if self._has_failed else events:
-                self._executor.process_event(context, event)
+                self._process(event)
         except Exception as error:  # as in the SDK: what the workflow raises ends it
             self._has_failed = True
             context.set_failed(error)
+
+    def _process(self, event: Any) -> None:
+        """As the SDK does, but for two flaws of its suspension: that what it did before it was
+        suspended is scheduled must not wait, or is taken for undone and done again; and it may be
+        resumed when it is not suspended."""
+        executor, kind = self._executor, event.WhichOneof("eventType")
+        is_suspended = executor._is_suspended
+        if kind == "executionResumed" and not is_suspended:
+            return
+        if is_suspended and kind in _SCHEDULED:
+            executor._is_suspended = False
+            try:
+                executor.process_event(self._context, event)
+            finally:
+                executor._is_suspended = True
+        else:
+            executor.process_event(self._context, event)
 
     @property
     def is_over(self) -> bool:

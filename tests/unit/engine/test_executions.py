@@ -210,6 +210,30 @@ def test_one_that_has_ended_is_not_kept() -> None:
     assert kept() == 0
 
 
+@pytest.mark.parametrize("is_replayed", [False, True])
+def test_it_is_suspended_in_the_turn_in_which_it_goes_on(*, is_replayed: bool) -> None:
+    process, history = Process(), History(steps=2)
+    turn(process, history)
+    history.arrives([(1, "r1")])
+    history.inbox.append(helpers.new_suspend_event())
+    assert started(turn(process, history)) == [2]
+    process = Process() if is_replayed else process
+    history.arrives([(2, "r2")])
+    assert started(turn(process, history)) == []
+    for _ in range(2):  # the second finds it at work
+        history.inbox.append(helpers.new_resume_event())
+    assert output(turn(process, history)) == ["r1", "r2"]
+
+
+def test_it_is_resumed_without_being_suspended() -> None:
+    process, history = Process(), History(steps=1)
+    turn(process, history)
+    history.inbox.append(helpers.new_resume_event())
+    assert started(turn(process, history)) == []
+    history.arrives([(1, "r1")])
+    assert output(turn(process, history)) == ["r1"]
+
+
 def test_that_of_others_is_left_to_the_sdk() -> None:
     process, history = Process(), History("theirs", steps=1)
     assert process.take(history.turn()) is None
