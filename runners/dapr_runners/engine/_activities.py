@@ -19,7 +19,7 @@ from dapr_runners.engine._intake import Intake
 from dapr_runners.engine._io import BlockingIO, LoopIO, RelayIO, run_in_thread
 from dapr_runners.engine._journal import Journal
 from dapr_runners.engine._replies import Replies
-from dapr_runners.engine._sdk import makes_spans, reply_channel
+from dapr_runners.engine._sdk import history_call, makes_spans, reply_channel
 from dapr_runners.engine._watching import watching
 from dapr_runners.engine._work import ANY_NAME, Json
 from dapr_runners.engine._workflow import run_workflow
@@ -54,16 +54,21 @@ class Activities:
         self._under_way: set[object] = set()
         self._is_held = False
         self._hands = Hands(STEP_THREADS, "dapr-runners-step")
-        self._replies = Replies(lambda: self.intake.break_off())
-        self._executions = Executions(self.served.__contains__, self._replies)
+        self._replies = Replies(self._break_off)
+        self._executions = Executions(self.served.__contains__, self._replies, self._break_off)
         self.intake = Intake(self._taken_for, self._begin, self._replies, self._executions.take)
         """What takes them, and the turns of workflows, off the stream."""
 
     def open(self, runtime: sdk.WorkflowRuntime) -> None:
         """Be ready for the stream that ``runtime`` is about to open."""
         self._hands.open()
-        self._replies.open(reply_channel(runtime))
-        self._executions.open(runtime)
+        channel = reply_channel(runtime)
+        self._replies.open(channel)
+        self._executions.open(runtime, history_call(channel))
+
+    def _break_off(self) -> None:
+        """What was given out is to be given out again."""
+        self.intake.break_off()
 
     # -- runners
 

@@ -5,19 +5,28 @@ takes up what has happened since, where the stream is read: the generator never 
 counts only if the history that comes with a turn goes on from it; else the workflow is replayed.
 """
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import grpc
 from dapr.ext import workflow as sdk
 
+from dapr_runners.engine._recent import Recent
 from dapr_runners.engine._replies import Replies
-from dapr_runners.engine._sdk import Execution, events_held, workflow_name
+from dapr_runners.engine._sdk import Execution, events_held, token_metadata, workflow_name
+
+logger = logging.getLogger("dapr_runners")
 
 _KEPT = 1000
 """Workflows that are kept at most. The others are replayed."""
+_GIVEN_UP = 100_000
+"""Workflows of which it is known that they were kept."""
+_SECONDS = 30.0
+"""For a history to arrive in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,54 +55,81 @@ class _Kept:
 
 
 class Executions:
-    """Takes the turns of the workflows that ``is_ours`` knows by their names."""
+    """Takes the turns of the workflows that ``is_ours`` knows by their names. ``lost`` is called
+    when one cannot be taken, and is to be given out again."""
 
-    def __init__(self, is_ours: Callable[[str], bool], replies: Replies) -> None:
+    def __init__(
+        self, is_ours: Callable[[str], bool], replies: Replies, lost: Callable[[], None]
+    ) -> None:
         self._is_ours = is_ours
         self._replies = replies
+        self._lost = lost
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._runtime: sdk.WorkflowRuntime | None = None
+        self._given_up: Recent[str, None] = Recent(_GIVEN_UP)
+        self._metadata = token_metadata()
+        self._runtime: Any = None
+        self._history: Any = None
 
-    def open(self, runtime: sdk.WorkflowRuntime) -> None:
-        """``runtime`` is the one that the workflows are registered with."""
+    def open(self, runtime: sdk.WorkflowRuntime, history: Callable[..., Any]) -> None:
+        """``runtime`` is the one that the workflows are registered with, ``history`` asks for what
+        a turn comes without, as :func:`history_call` does."""
         self._runtime = runtime
+        self._history = history
 
     def take(self, request: Any, token: str) -> bool:
-        """Do the turn ``request``, which came with ``token``, if it is one of ours and the history
-        that it needs is there."""
-        assert self._runtime is not None
+        """Do the turn ``request``, which came with ``token``, if it is one of ours."""
         instance = request.instanceId
         with self._lock:
             kept = self._kept.pop(instance, None)
         past = None if kept is None else kept.new_past(request)
         if kept is not None and past is not None:
-            execution = kept.execution
-        elif events_held(request) is None and self._is_ours(workflow_name(request) or ""):
-            execution, past = Execution(self._runtime, instance), request.pastEvents
+            self._go_on(kept.execution, past, request, token)
+        elif events_held(request) is not None:
+            if kept is None and instance not in self._given_up:
+                return False  # whoever took its last turn has what this comes without
+            asked = self._history(instance, timeout=_SECONDS, metadata=self._metadata)
+            asked.add_done_callback(lambda told: self._replay(told, request, token))
+        elif self._is_ours(workflow_name(request) or ""):
+            execution = Execution(self._runtime, instance)
+            self._go_on(execution, request.pastEvents, request, token)
         else:
-            return False  # the SDK asks for what it has not
+            return False
+        return True
+
+    def _replay(self, told: Any, request: Any, token: str) -> None:
+        try:
+            past = told.result()
+        except grpc.RpcError as error:
+            logger.warning("the history of run %s cannot be had: %s", request.instanceId, error)
+            self._lost()
+        except grpc.FutureCancelledError:
+            pass  # the channel was closed
+        else:
+            self._go_on(Execution(self._runtime, request.instanceId), past, request, token)
+
+    def _go_on(self, execution: Execution, past: Any, request: Any, token: str) -> None:
         execution.take(past, is_past=True)
         execution.take(request.newEvents, is_past=False)
         reply = execution.reply(token)
         if not execution.is_over:
             self._keep(execution, request)
         self._replies.leave(reply)
-        return True
 
     def _keep(self, execution: Execution, request: Any) -> None:
-        past, new = request.pastEvents, request.newEvents
+        new = request.newEvents
         kept = _Kept(
             execution,
             request.executionId.value,
-            (events_held(request) or 0) + len(past),
+            (events_held(request) or 0) + len(request.pastEvents),
             len(new),
             _bytes_of(new),
         )
         with self._lock:
             self._kept[request.instanceId] = kept
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            if len(self._kept) > _KEPT:
+                given_up, _ = self._kept.popitem(last=False)
+                self._given_up[given_up] = None
 
 
 def _bytes_of(events: Any) -> bytes:

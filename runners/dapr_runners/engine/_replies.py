@@ -11,10 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 import grpc
-from dapr.conf import settings
 
 from dapr_runners.engine._hands import Hands
-from dapr_runners.engine._sdk import activity_reply, has_failed, reply_calls, too_large
+from dapr_runners.engine._sdk import (
+    activity_reply,
+    has_failed,
+    reply_calls,
+    token_metadata,
+    too_large,
+)
 
 logger = logging.getLogger("dapr_runners")
 
@@ -32,8 +37,7 @@ class Replies:
 
     def __init__(self, lost: Callable[[], None]) -> None:
         self._lost = lost
-        token: str | None = settings.DAPR_API_TOKEN
-        self._metadata = (("dapr-api-token", token),) if token else ()
+        self._metadata = token_metadata()
         self._hands = Hands(_SENDERS, "dapr-runners-reply")
         self._lock = threading.Condition()
         self._channel: grpc.Channel | None = None

@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from typing import Any, cast
 
 import grpc
+from dapr.conf import settings
 from dapr.ext import workflow as sdk
 
 from dapr_runners.engine.errors import UnsupportedSdkError
@@ -154,6 +155,18 @@ for _message, _names in _FIELDS.items():
     for _name in _names:
         if _name not in getattr(pb, _message).DESCRIPTOR.fields_by_name:
             raise UnsupportedSdkError(symbol=f"{_message}.{_name}")
+_EXECUTION = (
+    "_is_replaying",
+    "_is_complete",
+    "_encoded_custom_status",
+    "set_failed",
+    "get_actions",
+)
+for _name in _EXECUTION:
+    if not hasattr(_RuntimeOrchestrationContext(""), _name):
+        raise UnsupportedSdkError(symbol=f"_RuntimeOrchestrationContext.{_name}")
+if not hasattr(_OrchestrationExecutor(cast(Any, None), cast(Any, None)), "_is_suspended"):
+    raise UnsupportedSdkError(symbol="_OrchestrationExecutor._is_suspended")
 for _name in ("get_string_value", "new_failure_details", "new_complete_workflow_action"):
     if not hasattr(helpers, _name):
         raise UnsupportedSdkError(symbol=f"_durabletask.internal.helpers.{_name}")
@@ -187,6 +200,12 @@ def reply_channel(runtime: sdk.WorkflowRuntime) -> grpc.Channel:
     return untyped.get_grpc_channel(
         worker._host_address, worker._secure_channel, options=worker._channel_options
     )
+
+
+def token_metadata() -> tuple[tuple[str, str], ...]:
+    """What goes with every call to the sidecar: the token of the environment, if it has one."""
+    token: str | None = settings.DAPR_API_TOKEN
+    return (("dapr-api-token", token),) if token else ()
 
 
 def reply_calls(channel: grpc.Channel) -> dict[type, Any]:
@@ -256,12 +275,32 @@ _BEGINNING = 4
 """Events among which that of a workflow's start is: the turn's own comes before it."""
 
 
+_SENDS_PARTS = "cachedHistory" in pb.WorkflowRequest.DESCRIPTOR.fields_by_name
+
+
 def events_held(request: Any) -> int | None:
     """How many events of its history a workflow's turn comes without, as the worker has them (SDK
     1.19)."""
-    if "cachedHistory" not in pb.WorkflowRequest.DESCRIPTOR.fields_by_name:
+    if not _SENDS_PARTS or not request.HasField("cachedHistory"):
         return None
-    return request.cachedHistory.eventCount if request.HasField("cachedHistory") else None
+    return request.cachedHistory.eventCount
+
+
+def history_call(channel: grpc.Channel) -> Callable[..., Any]:
+    """Asks for the history of the workflow of an instance; gives a future of all its events."""
+
+    def request(instance: Any) -> bytes:
+        return pb.GetInstanceHistoryRequest(instanceId=instance).SerializeToString()
+
+    def events(data: bytes) -> Any:
+        return pb.GetInstanceHistoryResponse.FromString(data).events
+
+    call: Any = channel.unary_unary(
+        "/TaskHubSidecarService/GetInstanceHistory",
+        request_serializer=request,
+        response_deserializer=events,
+    )
+    return call.future
 
 
 _SCHEDULED = ("taskScheduled", "timerCreated", "childWorkflowInstanceCreated")
@@ -269,7 +308,8 @@ _SCHEDULED = ("taskScheduled", "timerCreated", "childWorkflowInstanceCreated")
 
 
 class Execution:
-    """An execution of a workflow, driven by the SDK's own executor."""
+    """An execution of a workflow, driven by the SDK's own executor. It has no versions and no
+    patches, and nothing propagated to it: our workflow asks for none."""
 
     def __init__(self, runtime: sdk.WorkflowRuntime, instance: str) -> None:
         worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
@@ -291,12 +331,12 @@ class Execution:
             context.set_failed(error)
 
     def _process(self, event: Any) -> None:
-        """As the SDK does, but for two flaws of its suspension: that what it did before it was
-        suspended is scheduled must not wait, or is taken for undone and done again; and it may be
-        resumed when it is not suspended."""
+        """As the SDK does, but for three flaws of its suspension: that what it did before it was
+        suspended is scheduled must not wait, or is taken for undone and done again; a second
+        suspension makes the resumption go round for ever; and a second resumption fails it."""
         executor, kind = self._executor, event.WhichOneof("eventType")
         is_suspended = executor._is_suspended
-        if kind == "executionResumed" and not is_suspended:
+        if kind == ("executionSuspended" if is_suspended else "executionResumed"):
             return
         if is_suspended and kind in _SCHEDULED:
             executor._is_suspended = False

@@ -4,8 +4,10 @@ import gc
 import itertools
 import json
 from collections.abc import Iterable
+from concurrent.futures import Future
 from typing import Any, cast
 
+import grpc
 import pytest
 from dapr.ext import workflow as sdk
 from dapr.ext.workflow._durabletask.internal import helpers
@@ -41,8 +43,23 @@ class Process:
         runtime: Any = sdk.WorkflowRuntime()
         for name in ("ours", "theirs"):
             runtime.register_workflow(self._workflow(name), name=name)
-        self.executions = Executions({"ours"}.__contains__, cast(Replies, self.left))
-        self.executions.open(runtime)
+        self.lost = 0
+        self.history: list[Any] | None = None
+        self.executions = Executions({"ours"}.__contains__, cast(Replies, self.left), self._is_lost)
+        self.executions.open(runtime, self._ask)
+
+    def _is_lost(self) -> None:
+        self.lost += 1
+
+    def _ask(self, instance: str, **_: Any) -> Any:
+        """All of ``history``, or that the sidecar does not give it."""
+        assert instance == "x"
+        asked: Future[Any] = Future()
+        if self.history is None:
+            asked.set_exception(grpc.RpcError("not now"))
+        else:
+            asked.set_result(self.history)
+        return asked
 
     def _workflow(self, name: str) -> Any:
         def workflow(ctx: Any, given: Any) -> Any:
@@ -60,9 +77,10 @@ class Process:
         return workflow
 
     def take(self, request: Any) -> Any:
-        """The reply to ``request``; None when the SDK is to do it."""
+        """The reply to ``request``; None when the SDK is to do it, or nobody."""
         before = len(self.left.replies)
-        is_taken = self.executions.take(request, "token")
+        lost = self.lost
+        is_taken = self.executions.take(request, "token") and self.lost == lost
         assert is_taken == (len(self.left.replies) > before)
         return self.left.replies[-1] if is_taken else None
 
@@ -151,7 +169,7 @@ def test_it_goes_on_from_what_is_sent_of_its_history() -> None:
 
 @needs_deltas
 @pytest.mark.parametrize("held", [0, 1, 3])
-def test_what_it_has_not_is_left_to_the_sdk(held: int) -> None:
+def test_what_another_has_begun_is_left_to_the_sdk(held: int) -> None:
     process, history = Process(), History(steps=3)
     turn(process, history)
     history.arrives([(1, "r1")])
@@ -198,6 +216,22 @@ def test_another_execution_of_its_id(execution: str, steps: int) -> None:
     history.arrives([(1, "r1")])
     turn(process, history)
     assert process.begun == 2
+
+
+def test_suspended_and_resumed_twice_it_goes_on_once() -> None:
+    process, history = Process(), History(steps=2)
+    turn(process, history)
+    for _ in range(2):
+        history.inbox.append(helpers.new_suspend_event())
+    history.arrives([(1, "r1")])
+    assert started(turn(process, history)) == []
+    history.inbox.append(helpers.new_resume_event())
+    assert started(turn(process, history)) == [2]
+    history.inbox.append(helpers.new_resume_event())
+    assert started(turn(process, history)) == []
+    history.arrives([(2, "r2")])
+    replayed = Process()
+    assert output(turn(replayed, history)) == ["r1", "r2"]
 
 
 def test_one_that_has_ended_is_not_kept() -> None:
@@ -261,3 +295,44 @@ def test_so_many_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         history.arrives([(number, f"r{number}")])
     assert output(turn(process, history)) == ["r1", "r2"]
     assert process.begun == 3
+
+
+def gone_on(process: Process, steps: int) -> History:
+    """An execution, two of whose ``steps`` have begun."""
+    history = History(steps=steps)
+    turn(process, history)
+    history.arrives([(1, "r1")])
+    turn(process, history)
+    history.arrives([(2, "r2")])
+    return history
+
+
+@needs_deltas
+def test_what_was_kept_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_executions, "_KEPT", 0)
+    process = Process()
+    history = gone_on(process, 3)
+    process.history = history.past
+    assert started(turn(process, history, held=2)) == [3]
+    history.arrives([(3, "r3")])
+    assert output(turn(process, history, held=6)) == ["r1", "r2", "r3"]
+
+
+@needs_deltas
+def test_a_history_that_went_another_way_is_asked_for() -> None:
+    process = Process()
+    history = gone_on(process, 3)
+    process.take(history.turn())
+    process.history = history.past
+    assert started(turn(process, history, held=2)) == [3]
+    assert process.begun == 2
+
+
+@needs_deltas
+def test_without_its_history_it_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_executions, "_KEPT", 0)
+    process = Process()
+    history = gone_on(process, 2)
+    assert process.take(history.turn(held=2)) is None
+    assert process.lost == 1
+    assert output(turn(process, history)) == ["r1", "r2"]  # the whole comes with it now
