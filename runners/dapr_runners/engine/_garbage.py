@@ -13,7 +13,9 @@ _PYTHONS_OWN = 1000
 
 class Garbage:
     """Leaves what there is at the start out of collections until the end, unless the program has
-    its own way: it has frozen objects itself, or collects no garbage."""
+    its own way: it has frozen objects itself, or collects no garbage. Until then cycles of what was
+    there at the start stay, when they become garbage. Of several in a process, the first to end
+    ends it for all."""
 
     def __init__(self) -> None:
         self._is_frozen = False

@@ -152,10 +152,10 @@ class Worker:
                 self._activities = None
                 raise
             self._runtime = runtime
-            self._garbage.freeze()
             if self._stores:
                 self._roster = Roster(next(iter(self._stores.values())), self.runners)
                 self._roster.join()
+        self._garbage.freeze()  # collects: what is garbage may run code of the user's
         cut_at_exit(self)
 
     def _join_all(self) -> None:
