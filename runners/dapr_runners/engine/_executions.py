@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import grpc
@@ -89,7 +90,7 @@ class Executions:
             if kept is None and instance not in self._given_up:
                 return False  # whoever took its last turn has what this comes without
             asked = self._history(instance, timeout=_SECONDS, metadata=self._metadata)
-            asked.add_done_callback(lambda told: self._replay(told, request, token))
+            asked.add_done_callback(partial(self._replay, request, token))
         elif self._is_ours(workflow_name(request) or ""):
             execution = Execution(self._runtime, instance)
             self._go_on(execution, request.pastEvents, request, token)
@@ -97,7 +98,7 @@ class Executions:
             return False
         return True
 
-    def _replay(self, told: Any, request: Any, token: str) -> None:
+    def _replay(self, request: Any, token: str, told: Any) -> None:
         try:
             past = told.result()
         except grpc.RpcError as error:
