@@ -17,7 +17,7 @@ import grpc
 from dapr.ext import workflow as sdk
 
 from dapr_runners.engine._recent import Recent
-from dapr_runners.engine._replies import Replies
+from dapr_runners.engine._replies import ANSWER_SECONDS, Replies
 from dapr_runners.engine._sdk import Execution, events_held, token_metadata, workflow_name
 
 logger = logging.getLogger("dapr_runners")
@@ -26,8 +26,6 @@ _KEPT = 1000
 """Workflows that are kept at most. The others are replayed."""
 _GIVEN_UP = 100_000
 """Workflows of which it is known that they were kept."""
-_SECONDS = 30.0
-"""For a history to arrive in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ class Executions:
         elif events_held(request) is not None:
             if kept is None and instance not in self._given_up:
                 return False  # whoever took its last turn has what this comes without
-            asked = self._history(instance, timeout=_SECONDS, metadata=self._metadata)
+            asked = self._history(instance, timeout=ANSWER_SECONDS, metadata=self._metadata)
             asked.add_done_callback(partial(self._replay, request, token))
         elif self._is_ours(workflow_name(request) or ""):
             execution = Execution(self._runtime, instance)

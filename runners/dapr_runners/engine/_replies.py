@@ -25,7 +25,7 @@ logger = logging.getLogger("dapr_runners")
 
 _SENDERS = 4
 """Threads that send at once."""
-_SECONDS = 30.0
+ANSWER_SECONDS = 30.0
 """For an answer to arrive in."""
 _CLOSING = 5.0
 """Seconds in which what is ready still goes out when the worker stops. As in the SDK."""
@@ -107,10 +107,12 @@ class Replies:
                 raise
 
     def _begin(self, reply: Any) -> Any:
-        return self._calls[type(reply)].future(reply, timeout=_SECONDS, metadata=self._metadata)
+        return self._calls[type(reply)].future(
+            reply, timeout=ANSWER_SECONDS, metadata=self._metadata
+        )
 
     def _do(self, reply: Any) -> Any:
-        return self._calls[type(reply)](reply, timeout=_SECONDS, metadata=self._metadata)
+        return self._calls[type(reply)](reply, timeout=ANSWER_SECONDS, metadata=self._metadata)
 
     def _check(self, reply: Any, call: Callable[[], Any]) -> None:
         try:
