@@ -28,6 +28,7 @@ from dapr_runners.engine._patience import PatientIO
 from dapr_runners.engine._purging import Purge, end_of
 from dapr_runners.engine._reader import Chunk, Log, Reader
 from dapr_runners.engine._run_summary import A_WORKER, ITS_CALLER, RunSummary, summary_of
+from dapr_runners.engine._sdk import workflow_ids
 from dapr_runners.engine._telling import Telling
 from dapr_runners.engine._tenants import mark_of, within
 from dapr_runners.engine._turns import Claim, Turns, no_base, unpack_spec
@@ -37,7 +38,6 @@ from dapr_runners.engine._worker import Worker
 from dapr_runners.engine.errors import (
     RunNotFoundError,
     RunNotSuspendedError,
-    UnsupportedSdkError,
 )
 from dapr_runners.state import ReadingCodec, StateStore
 
@@ -64,11 +64,9 @@ class Overview:
     # -- runs
 
     def ids(self) -> Iterator[str]:
-        """Ids of the workflows the sidecar lists. Raises where the SDK cannot list."""
-        if not hasattr(self.client, "iter_workflow_instance_ids"):
-            raise UnsupportedSdkError(symbol="DaprWorkflowClient.iter_workflow_instance_ids")
+        """Ids of the workflows the sidecar lists."""
         try:
-            for run in self.client.iter_workflow_instance_ids():
+            for run in workflow_ids(self.client):
                 if self.mark in (None, mark_of(run)):
                     yield run
         except grpc.RpcError as error:

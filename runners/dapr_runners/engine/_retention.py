@@ -22,6 +22,7 @@ from dapr_runners.engine._io import IO, run_in_thread
 from dapr_runners.engine._keys import spec_key
 from dapr_runners.engine._purging import Purge, end_of
 from dapr_runners.engine._rounds import Rounds
+from dapr_runners.engine._sdk import workflow_ids
 from dapr_runners.engine._telling import OVER
 from dapr_runners.engine._turns import Turns, unpack_spec
 from dapr_runners.engine._work import Record
@@ -65,7 +66,7 @@ class Retention:
                 run_in_thread(self._purge(io, run))
 
         with ThreadPoolExecutor(_AT_ONCE, "dapr-runners-retention") as pool:
-            ids = run_in_thread(io.call(lambda: list(client.iter_workflow_instance_ids())))
+            ids = run_in_thread(io.call(lambda: list(workflow_ids(client))))
             due = [run for run, found in zip(ids, pool.map(is_due, ids), strict=True) if found]
             if due:
                 letters = {each for each, _ in run_in_thread(Letters().all(io))}

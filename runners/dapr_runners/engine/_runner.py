@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, get_args
 
-from dapr.ext.workflow import DaprWorkflowClient
-
 from dapr_runners.engine._answers import Answers
 from dapr_runners.engine._attempts import process_identity
 from dapr_runners.engine._bus import Bus, Cancelled
@@ -64,7 +62,6 @@ from dapr_runners.engine.errors import (
     RunNotFoundError,
     TenantMismatchError,
     UnknownStepError,
-    UnsupportedSdkError,
 )
 from dapr_runners.errors import DaprRunnersError
 from dapr_runners.state import (
@@ -572,8 +569,6 @@ class Runner:
         )
 
     def _retained(self, seconds: float) -> Rounds:
-        if not hasattr(DaprWorkflowClient, "iter_workflow_instance_ids"):
-            raise UnsupportedSdkError(symbol="DaprWorkflowClient.iter_workflow_instance_ids")
         retention = Retention(
             self.name,
             seconds,

@@ -9,7 +9,7 @@ cubic work a fan-out. :class:`Arrivals` is a composite that costs the same for e
 # pyright: reportMissingTypeArgument=false, reportUnknownMemberType=false
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any, cast
 
@@ -110,6 +110,26 @@ def receive_limit() -> int | None:
 
 
 _GRPC_LIMIT = 4 * 1024 * 1024
+
+
+_PAGE = 1024
+
+
+def workflow_ids(client: sdk.DaprWorkflowClient) -> Iterator[str]:
+    """The ids of all workflows of the app, also with SDK 1.18, whose client does not list."""
+    own: Any = getattr(client, "iter_workflow_instance_ids", None)
+    if own is not None:
+        yield from own(page_size=_PAGE)
+        return
+    stub = cast(Any, client).__dict__["_DaprWorkflowClient__obj"]._stub
+    following: str | None = None
+    while True:
+        request = pb.ListInstanceIDsRequest(pageSize=_PAGE, continuationToken=following)
+        page = stub.ListInstanceIDs(request)
+        yield from page.instanceIds
+        if not page.continuationToken:
+            return
+        following = page.continuationToken
 
 
 def registered_names(runtime: sdk.WorkflowRuntime) -> Callable[[str], bool]:

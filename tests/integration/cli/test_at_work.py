@@ -5,11 +5,11 @@ import time
 from datetime import datetime
 
 import pytest
-from cli_helpers import LISTS, Bench, newest, run, run_json, until
+from cli_helpers import Bench, newest, run, run_json, until
 
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(300), LISTS]
+pytestmark = pytest.mark.timeout(300)
 
 
 def steps_of(run_id: str) -> dict[str, tuple[str, int]]:

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from cli_helpers import LISTS, Bench, command, newest, run, run_json, until
+from cli_helpers import Bench, command, newest, run, run_json, until
 from langgraph.types import Command
 
 from dapr_runners.engine import RunCancelledError
 from engines import until_nobody_works
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(300), LISTS]
+pytestmark = pytest.mark.timeout(300)
 
 
 def listed(*options: str) -> list[tuple[str, str]]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from cli_helpers import LISTS, Bench, command, newest, run, run_json, run_lines
+from cli_helpers import Bench, command, newest, run, run_json, run_lines
 from langgraph.types import Command
 
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(240), LISTS]
+pytestmark = pytest.mark.timeout(240)
 
 
 def lines_of(process: "subprocess.Popen[str]") -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from cli_helpers import LISTS, run, run_json, run_lines, until
+from cli_helpers import run, run_json, run_lines, until
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 from typer.testing import CliRunner
@@ -17,7 +17,7 @@ from dapr_runners.engine import tenant_mark
 from dapr_runners.langgraph import DaprWorkflowGraphRunner, StepRetry
 from engines import Sidecar
 
-pytestmark = [pytest.mark.timeout(240), LISTS]
+pytestmark = pytest.mark.timeout(240)
 ACME = tenant_mark("acme")
 
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from cli_helpers import LISTS, command, run
+from cli_helpers import command, run
 
 from dapr_runners.sidecar import EmbeddedSidecar
 
-pytestmark = [pytest.mark.timeout(300), LISTS]
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from cli_helpers import LISTS, Bench, held_up, run, run_json, until
+from cli_helpers import HAS_HISTORY, Bench, held_up, run, run_json, until
 
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(300), LISTS]
+pytestmark = [pytest.mark.timeout(300), HAS_HISTORY]
 _TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
 
 

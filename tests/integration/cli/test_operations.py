@@ -10,7 +10,6 @@ from threading import Event
 from typing import Annotated, Any
 
 import pytest
-from dapr.ext.workflow import DaprWorkflowClient
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send, interrupt
 from typer.testing import CliRunner
@@ -22,13 +21,7 @@ from dapr_runners.engine import RunCancelledError
 from dapr_runners.langgraph import DaprWorkflowGraphRunner
 from engines import Sidecar
 
-pytestmark = [
-    pytest.mark.timeout(240),
-    pytest.mark.skipif(
-        not hasattr(DaprWorkflowClient, "iter_workflow_instance_ids"),
-        reason="this SDK's client cannot list",
-    ),
-]
+pytestmark = pytest.mark.timeout(240)
 
 
 @dataclass

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from cli_helpers import LISTS, Bench, newest, run, run_json, until
+from cli_helpers import Bench, newest, run, run_json, until
 from typer.testing import CliRunner
 
 from dapr_runners.cli._app import app
@@ -12,7 +12,7 @@ from dapr_runners.sidecar import EmbeddedSidecar
 from engines import until_nobody_works
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(300), LISTS]
+pytestmark = pytest.mark.timeout(300)
 
 
 def statuses() -> list[str]:

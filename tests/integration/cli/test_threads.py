@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from cli_helpers import LISTS, Bench, newest, run, run_json, run_lines
+from cli_helpers import Bench, newest, run, run_json, run_lines
 
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(300), LISTS]
+pytestmark = pytest.mark.timeout(300)
 
 
 def test_what_reads_a_run_takes_its_thread(bench: Bench, worker: WorkerProcess) -> None:

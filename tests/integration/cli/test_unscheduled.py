@@ -4,11 +4,11 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from cli_helpers import LISTS, Bench, newest, run, run_json, run_lines, until
+from cli_helpers import Bench, newest, run, run_json, run_lines, until
 
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(300), LISTS]
+pytestmark = pytest.mark.timeout(300)
 _WORKER = ["a worker to begin it"]
 
 
