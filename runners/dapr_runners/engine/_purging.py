@@ -47,14 +47,16 @@ class Purge:
     turns: Turns
     forget: Callable[[str], None]
 
-    async def run(self, io: IO, run: str) -> None:
-        """Purge ``run``. Raises :class:`RunNotEndedError` while it is active."""
-        spec = await io.get(spec_key(run))
-        has_workflow = await self._has_ended(io, run)
+    async def run(self, io: IO, run: str, *, has_ended: bool = False) -> None:
+        """Purge ``run``. Raises :class:`RunNotEndedError` while it is active; ``has_ended`` says
+        that its workflow was seen to have ended."""
+        has_workflow = has_ended or await self._has_ended(io, run)
+        found = await io.get_many([spec_key(run), end_key(run)])
+        spec = found.get(spec_key(run))
         if not has_workflow and spec is None:
             raise RunNotFoundError(run_id=run)
         self.forget(run)
-        if not await self._ended_well(io, run):
+        if not await self._ended_well(io, run, found.get(end_key(run))):
             await at_rest(io)
         await Letters().remove_all(io, run)
         thread = None if spec is None else self._thread_in(spec, run)
@@ -67,9 +69,9 @@ class Purge:
             if not await self.telling.soon(io, run, lambda: client.purge_workflow(run)):
                 await self.telling.untold.add(io, run, PURGE)
 
-    async def _ended_well(self, io: IO, run: str) -> bool:
+    async def _ended_well(self, io: IO, run: str, at: bytes | None) -> bool:
         try:
-            end = await end_of(io, run, self._decode)
+            end = await end_at(io, run, at, self._decode)
         except CorruptRecordError:
             return False
         return end is not None and end.outcome["status"] != "failed"
@@ -142,7 +144,13 @@ def steps_told(record: Record) -> Iterable[str]:
 
 async def end_of(io: IO, run: str, decode: Callable[[str, bytes, str], Record]) -> Record | None:
     """The record of the end of ``run``, if it has ended with one."""
-    at = await io.get(end_key(run))
+    return await end_at(io, run, await io.get(end_key(run)), decode)
+
+
+async def end_at(
+    io: IO, run: str, at: bytes | None, decode: Callable[[str, bytes, str], Record]
+) -> Record | None:
+    """The same, where it is known what is stored under the key of the end."""
     if at is None:
         return None
     key = at.decode()

@@ -6,12 +6,12 @@ newest run of a thread ended with, and a dead letter.
 
 import logging
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from itertools import repeat
 from typing import Any
 
 from dapr.ext.workflow import DaprWorkflowClient
@@ -19,8 +19,8 @@ from dapr.ext.workflow import DaprWorkflowClient
 from dapr_runners._times import utc
 from dapr_runners.engine._dead_letters import Letters
 from dapr_runners.engine._io import IO, run_in_thread
-from dapr_runners.engine._keys import spec_key
-from dapr_runners.engine._purging import Purge, end_of
+from dapr_runners.engine._keys import end_key, spec_key
+from dapr_runners.engine._purging import Purge, end_at
 from dapr_runners.engine._rounds import Rounds
 from dapr_runners.engine._sdk import workflow_ids
 from dapr_runners.engine._telling import OVER
@@ -30,9 +30,11 @@ from dapr_runners.engine.errors import RunNotEndedError, RunNotFoundError
 from dapr_runners.state import Codec
 
 logger = logging.getLogger("dapr_runners")
-_LONGEST_PAUSE = 60.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
 _AT_ONCE = 8
 """Runs that are looked at, and purged, at a time: a purge is some twenty calls that wait."""
+_MANY = 64
+"""Runs purged in one look: it lags behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,33 +54,30 @@ class Retention:
         """Seconds between two looks."""
         return min(max(self.seconds / 2, 0.1), _LONGEST_PAUSE)
 
-    def look(self, io: IO, over: threading.Event) -> None:
-        """Purge what is due, some runs at a time. ``io`` blocks. Ends early once ``over`` is
-        set."""
+    def look(self, io: IO, over: threading.Event) -> int:
+        """Purge what is due, some runs at a time; gives how many were. ``io`` blocks. Ends early
+        once ``over`` is set."""
         client: Any = self.client()
+        letters = {run for run, _ in run_in_thread(Letters().all(io))}
 
-        def is_due(run: str) -> bool:
+        def purge(run: str) -> bool:
+            if over.is_set():
+                return False
             get = partial(client.get_workflow_state, run, fetch_payloads=False)
-            return not over.is_set() and self._is_due(run_in_thread(io.call(get)))
-
-        def purge(run: str) -> None:
-            if not over.is_set():
-                run_in_thread(self._purge(io, run))
+            is_due = self._is_due(run_in_thread(io.call(get))) and run not in letters
+            return is_due and not over.is_set() and run_in_thread(self._purge(io, run))
 
         with ThreadPoolExecutor(_AT_ONCE, "dapr-runners-retention") as pool:
-            ids = run_in_thread(io.call(lambda: list(workflow_ids(client))))
-            due = [run for run, found in zip(ids, pool.map(is_due, ids), strict=True) if found]
-            if due:
-                letters = {each for each, _ in run_in_thread(Letters().all(io))}
-                list(pool.map(purge, [run for run in due if run not in letters]))
+            return sum(pool.map(purge, run_in_thread(io.call(lambda: list(workflow_ids(client))))))
 
-    async def _purge(self, io: IO, run: str) -> None:
+    async def _purge(self, io: IO, run: str) -> bool:
         if await self._is_wanted(io, run):
-            return
+            return False
         try:
-            await self.purge().run(io, run)
+            await self.purge().run(io, run, has_ended=True)
         except (RunNotEndedError, RunNotFoundError):
-            return  # another process has been at it
+            return False  # another process has been at it
+        return True
 
     def _is_due(self, state: Any) -> bool:
         if state is None or state.name != self.name or state.runtime_status.name not in OVER:
@@ -86,25 +85,40 @@ class Retention:
         return (datetime.now(UTC) - utc(state.last_updated_at)).total_seconds() > self.seconds
 
     async def _is_wanted(self, io: IO, run: str) -> bool:
-        spec = await io.get(spec_key(run))
+        found = await io.get_many([spec_key(run), end_key(run)])
+        spec = found.get(spec_key(run))
         thread = None if spec is None else unpack_spec(self.codec, spec, run).get("thread")
         pointer = None if thread is None else await self.turns.pointer(io, thread)
         if pointer is None or pointer.run != run:
             return False
-        end = await end_of(io, run, self.decode)
+        end = await end_at(io, run, found.get(end_key(run)), self.decode)
         is_question = end is not None and end.outcome["status"] == "interrupted"
         return is_question or not pointer.delivered
 
 
 def retaining(retention: Retention, io: Callable[[], IO]) -> Rounds:
-    """What purges by ``retention``, when it is begun; ``io`` blocks."""
+    """What purges by ``retention``, when it is begun; ``io`` blocks. It looks soon, as workers may
+    not live long. A look that purged runs is followed by another as soon as it took itself, one
+    that purged many at once: more may be due by then."""
+    purged, seconds = 0, 0.0
 
     def look(over: threading.Event) -> bool:
+        nonlocal purged, seconds
+        began, purged = time.monotonic(), 0
         try:
-            retention.look(io(), over)
+            purged = retention.look(io(), over)
         except Exception as error:
             # The next look may go well, and nobody is here to be told.
             logger.warning("purging what has ended: %s", error)
+        seconds = time.monotonic() - began
         return True
 
-    return Rounds("dapr-runners-retention", look, lambda: repeat(retention.pause))
+    def pauses() -> Iterator[float]:
+        yield min(_FIRST_PAUSE, retention.pause)
+        while True:
+            if purged >= _MANY:
+                yield 0.0
+            else:
+                yield min(seconds, retention.pause) if purged else retention.pause
+
+    return Rounds("dapr-runners-retention", look, pauses)
