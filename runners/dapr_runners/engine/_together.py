@@ -13,9 +13,10 @@ from typing import TypeAlias
 from dapr_runners.engine._intake import AT_ONCE
 from dapr_runners.engine._recent import Recent
 
-_GAP = 0.1
-"""Seconds without a further arrival after which those that are there do not wait any more: others
-are held back, by a limit on their name say."""
+_TICK, _TICKS = 0.01, 15
+"""Seconds, and how often they pass without a further arrival until those that are there do not wait
+any more: others are held back, by a limit on their name say. A process that gets no processor for a
+while has one long tick: nothing could arrive in it."""
 _WAITING = AT_ONCE // 2
 """Steps that wait at most, of all supersteps of a runner: more would keep those that they wait for
 from coming to this process."""
@@ -59,8 +60,7 @@ class Together:
             self._let_go(superstep, group)
             await asyncio.sleep(0)  # the others go on as soon
             return
-        loop = asyncio.get_running_loop()
-        group.timer = loop.call_later(_GAP, self._let_go, superstep, group)
+        self._wait_on(superstep, group, _TICKS)
         group.waiting += 1
         self._waiting += 1
         if self._waiting >= _WAITING:
@@ -71,6 +71,13 @@ class Together:
             await group.all_there.wait()
         finally:  # cancelled, it may be the loop that ends: nobody waits on for those who are left
             self._let_go(superstep, group)
+
+    def _wait_on(self, superstep: Superstep, group: _Group, ticks: int) -> None:
+        if ticks == 0:
+            self._let_go(superstep, group)
+        else:
+            loop = asyncio.get_running_loop()
+            group.timer = loop.call_later(_TICK, self._wait_on, superstep, group, ticks - 1)
 
     def _let_go(self, superstep: Superstep, group: _Group) -> None:
         if self._groups.get(superstep) is group:

@@ -18,7 +18,7 @@ WIDTH = 30
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take its time between two activities."""
-    monkeypatch.setattr(_together, "_GAP", 60.0)
+    monkeypatch.setattr(_together, "_TICK", 60.0)
 
 
 def graph(log: list[str]) -> Any:

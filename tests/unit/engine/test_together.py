@@ -1,6 +1,7 @@
 """Steps of a superstep wait for each other, but not for those that do not come."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -38,7 +39,7 @@ def test_the_last_lets_all_go_on_at_once() -> None:
 
 
 def test_those_that_do_not_come_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_together, "_GAP", 0.01)
+    monkeypatch.setattr(_together, "_TICK", 0.001)
 
     async def scene(together: Together) -> None:
         together.expect(HERE, 3)
@@ -48,9 +49,32 @@ def test_those_that_do_not_come_are_given_up(monkeypatch: pytest.MonkeyPatch) ->
     go_on(scene)
 
 
+def test_nothing_arrives_while_the_process_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_together, "_TICK", 0.01)
+
+    async def scene(together: Together) -> None:
+        log: list[str] = []
+
+        async def step() -> None:
+            await together.arrive(HERE)
+            log.append("goes on")
+
+        together.expect(HERE, 3)
+        first = [asyncio.ensure_future(step()) for _ in range(2)]
+        await asyncio.sleep(0)
+        time.sleep(0.5)  # noqa: ASYNC251 - far longer than all ticks
+        for _ in range(5):  # one to let them go, and one to go on
+            await asyncio.sleep(0)
+        assert not log
+        await asyncio.gather(*first, step())
+        assert log == ["goes on"] * 3
+
+    go_on(scene)
+
+
 @pytest.mark.parametrize("steps", [0, 1])
 def test_one_alone_waits_for_nobody(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    monkeypatch.setattr(_together, "_GAP", 60.0)
+    monkeypatch.setattr(_together, "_TICK", 60.0)
 
     async def scene(together: Together) -> None:
         together.expect(HERE, steps)
@@ -61,7 +85,7 @@ def test_one_alone_waits_for_nobody(monkeypatch: pytest.MonkeyPatch, steps: int)
 
 
 def test_no_more_wait_than_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_together, "_GAP", 60.0)
+    monkeypatch.setattr(_together, "_TICK", 60.0)
     monkeypatch.setattr(_together, "_WAITING", 4)
 
     async def scene(together: Together) -> None:
@@ -75,7 +99,7 @@ def test_no_more_wait_than_leave_room_for_others(monkeypatch: pytest.MonkeyPatch
 
 
 def test_one_that_is_cancelled_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_together, "_GAP", 0.01)
+    monkeypatch.setattr(_together, "_TICK", 0.001)
 
     async def scene(together: Together) -> None:
         together.expect(HERE, 3)
