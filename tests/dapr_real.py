@@ -310,10 +310,15 @@ class Dapr:
         return Service(self._keeper, server.command, log, server.is_ready, **server.popen)
 
     def resources(self, app_id: str, directory: Path) -> Path:
-        """The project's component files for the store, for ``app_id``."""
+        """The project's component files for the store, for ``app_id``. A store that is no broker
+        gets the one in memory."""
         place, metadata = directory / "components", self.store.metadata(app_id)
         place.mkdir(exist_ok=True)
-        for source in (_COMPONENTS / self.store.components).glob("*.yaml"):
+        sources = {"pubsub.yaml": _COMPONENTS / "pubsub.yaml"}
+        sources |= {
+            each.name: each for each in (_COMPONENTS / self.store.components).glob("*.yaml")
+        }
+        for source in sources.values():
             text = source.read_text().replace(_ACTORS, f"internal.{app_id}.{app_id}.")
             found: dict[str, Any] = yaml.safe_load(text)
             if source.name == "pubsub.yaml":
