@@ -87,15 +87,21 @@ class Arrivals(CompositeTask):
         return self._signal
 
 
+def _worker_of(runtime: sdk.WorkflowRuntime) -> Any:
+    """What does the work of ``runtime``."""
+    worker = cast(Any, runtime).__dict__.get("_WorkflowRuntime__worker")
+    if worker is None:
+        raise UnsupportedSdkError(symbol="WorkflowRuntime.__worker")
+    return worker
+
+
 def lift_message_limit(runtime: sdk.WorkflowRuntime) -> None:
     """Let a worker of SDK 1.18 receive work items over 4 MiB.
 
     Without it one such item breaks the stream for every workflow of the app
     (seen on SDK 1.18.3); 1.19 has no limit by default.
     """
-    worker = cast(Any, runtime).__dict__.get("_WorkflowRuntime__worker")
-    if worker is None:
-        raise UnsupportedSdkError(symbol="WorkflowRuntime.__worker")
+    worker = _worker_of(runtime)
     if not getattr(worker, "_channel_options", None):
         worker._channel_options = UNLIMITED
 
@@ -104,7 +110,7 @@ def receive_limit() -> int | None:
     """Bytes of the largest message that a worker of this process receives; None without limit."""
     runtime = sdk.WorkflowRuntime()
     lift_message_limit(runtime)
-    worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
+    worker = _worker_of(runtime)
     given = dict(worker._channel_options).get("grpc.max_receive_message_length", _GRPC_LIMIT)
     return None if given < 0 else given
 
@@ -132,16 +138,9 @@ def workflow_ids(client: sdk.DaprWorkflowClient) -> Iterator[str]:
         following = page.continuationToken
 
 
-def registered_names(runtime: sdk.WorkflowRuntime) -> Callable[[str], bool]:
-    """Tells whether a workflow name is registered with ``runtime``."""
-    worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
-    registry = worker._registry
-    return lambda name: registry.get_orchestrator(name) is not None
-
-
 def resolve_activities(runtime: sdk.WorkflowRuntime, resolve: Callable[[str], Any]) -> None:
     """Let ``resolve`` give the activity, or None, for names that are not registered."""
-    registry = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]._registry
+    registry = _worker_of(runtime)._registry
     registered: Callable[[str], Any] = registry.get_activity
     registry.get_activity = lambda name: registered(name) or resolve(name)  # pyright: ignore
 
@@ -149,7 +148,7 @@ def resolve_activities(runtime: sdk.WorkflowRuntime, resolve: Callable[[str], An
 def replace_spans(runtime: sdk.WorkflowRuntime, is_watched: Callable[[], bool]) -> None:
     """Let the SDK (1.19) make no span of its own for an activity where ``is_watched``: it would be
     one of another trace, beside that of the step."""
-    worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
+    worker = _worker_of(runtime)
     own: Callable[..., Any] | None = getattr(worker, "_activity_span", None)
     if own is not None:
         worker._activity_span = lambda *args: nullcontext() if is_watched() else own(*args)  # pyright: ignore
@@ -215,7 +214,7 @@ def turn_in(item: Any) -> tuple[Any, str] | None:
 def reply_channel(runtime: sdk.WorkflowRuntime) -> grpc.Channel:
     """A channel on the connection of the stream of ``runtime``, which equal arguments share: a
     reply that is lost with it is lost with the stream, and its activity given out again."""
-    worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
+    worker = _worker_of(runtime)
     untyped: Any = shared
     return untyped.get_grpc_channel(
         worker._host_address, worker._secure_channel, options=worker._channel_options
@@ -332,7 +331,7 @@ class Execution:
     patches, and nothing propagated to it: our workflow asks for none."""
 
     def __init__(self, runtime: sdk.WorkflowRuntime, instance: str) -> None:
-        worker = cast(Any, runtime).__dict__["_WorkflowRuntime__worker"]
+        worker = _worker_of(runtime)
         self._executor: Any = _OrchestrationExecutor(worker._registry, worker._logger)
         self._context: Any = _RuntimeOrchestrationContext(instance)
         self._has_failed = False
