@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import cli_graphs
-import pytest
-from dapr.ext.workflow import DaprWorkflowClient
 from typer.testing import CliRunner
 
 from dapr_runners.cli._app import app
@@ -24,10 +22,6 @@ from dapr_runners.langgraph import DaprWorkflowGraphRunner
 from engines import Sidecar
 from worker_processes import WorkerProcess
 
-HAS_HISTORY = pytest.mark.skipif(
-    not hasattr(DaprWorkflowClient, "get_workflow_history"),
-    reason="this SDK's client has no history, which says what holds a run up",
-)
 _PATIENCE = 60.0
 _PROGRAM = Path(sys.executable).with_name("dapr-runners")
 

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from cli_helpers import HAS_HISTORY, Bench, held_up, newest, run, run_json
+from cli_helpers import Bench, held_up, newest, run, run_json
 
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(300), HAS_HISTORY]
+pytestmark = pytest.mark.timeout(300)
 _NOTE = "a note that nobody else should read"
 
 

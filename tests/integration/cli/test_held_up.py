@@ -5,14 +5,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from cli_helpers import HAS_HISTORY, Bench, held_up, run, run_json, until
+from cli_helpers import Bench, held_up, run, run_json, until
+from dapr.ext.workflow import DaprWorkflowClient
 
 from worker_processes import WorkerProcess
 
-pytestmark = [pytest.mark.timeout(300), HAS_HISTORY]
+pytestmark = pytest.mark.timeout(300)
 _TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
 
 
+@pytest.mark.skipif(
+    not hasattr(DaprWorkflowClient, "get_workflow_history"),
+    reason="this SDK's client has no history, which says what holds a run up",
+)
 def test_what_holds_a_run_up_is_told(bench: Bench, worker: WorkerProcess) -> None:
     before = datetime.now(UTC)
     with held_up(bench) as run_id:
